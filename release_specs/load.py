@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from release_specs.checks import find
-from release_specs.diagnostics import Diagnostic, Finding, Path, Severity, SpecError, did_you_mean, dotted, error
+from release_specs.checks.draft import Draft
+from release_specs.diagnostics import Diagnostic, Finding, Path, Severity, SpecError, dotted, error
 from release_specs.domain import Domain
 from release_specs.public_files import PublicFiles
 from release_specs.resolve import build_domain, unique
@@ -44,20 +45,22 @@ def load_spec(path: FilePath) -> Loaded:
 def load_text(text: str, *, file: str, folder: FilePath) -> Loaded:
     """The spec in a text, with its public files in `folder`. Raises `SpecError` with every mistake at once."""
     tree = parse_tree(text, file)
-    draft = _read_draft(tree.data)
+    reading = _read(tree.data)
     files = PublicFiles(folder)
-    findings = list(draft.findings)
-    domain = Domain(unknown=draft.unknown)
-    if "microdata" in draft.sections:
-        domain = build_domain(draft.spec, files, draft.unknown)
+    findings = list(reading.findings)
+    domain = Domain(unknown=reading.unknown)
+    if "microdata" in reading.sections:
+        domain = build_domain(reading.spec, files, reading.unknown)
     findings += unique(files.findings)
     already = len(files.findings)
-    findings += find(draft.spec, domain, files, draft.sections)
+    findings += find(
+        Draft(reading.spec, domain, files, reading.sections, lambda path: tree.place(path, at_key=True)[0])
+    )
     findings += files.findings[already:]
     diagnostics = _located(findings, tree, folder)
     if any(found.severity is Severity.ERROR for found in diagnostics):
         raise SpecError(diagnostics)
-    return Loaded(draft.spec, domain, diagnostics)
+    return Loaded(reading.spec, domain, diagnostics)
 
 
 def _located(findings: list[Finding], tree: Tree, folder: FilePath) -> tuple[Diagnostic, ...]:
@@ -71,7 +74,7 @@ def _located(findings: list[Finding], tree: Tree, folder: FilePath) -> tuple[Dia
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
+class _Reading:
     """What could be read of a spec: `sections` are those that are whole, `unknown` the names of what is not."""
 
     spec: ReleaseSpec
@@ -80,7 +83,7 @@ class _Draft:
     findings: tuple[Finding, ...]
 
 
-def _read_draft(data: Any) -> _Draft:
+def _read(data: Any) -> _Reading:
     """Validates, sets faulty parts aside, and validates what is left, until it holds."""
     findings: list[Finding] = []
     unknown: set[str] = set()
@@ -89,7 +92,7 @@ def _read_draft(data: Any) -> _Draft:
     for _ in range(MOST_ROUNDS):
         try:
             spec = ReleaseSpec.model_validate(rest)
-            return _Draft(spec, frozenset(ReleaseSpec.model_fields) - lost, unknown, tuple(findings))
+            return _Reading(spec, frozenset(ReleaseSpec.model_fields) - lost, unknown, tuple(findings))
         except ValidationError as fault:
             details = fault.errors(include_url=False, include_input=True)
         fresh = [found for item in details for found in _findings_of(item, data, lost)]
@@ -99,7 +102,7 @@ def _read_draft(data: Any) -> _Draft:
         if all(item["type"] == "missing" and len(item["loc"]) == 1 for item in details):
             break
     lost |= {name for name, field in ReleaseSpec.model_fields.items() if field.is_required() and name not in rest}
-    return _Draft(_whatever_holds(rest, lost), frozenset(ReleaseSpec.model_fields) - lost, unknown, tuple(findings))
+    return _Reading(_whatever_holds(rest, lost), frozenset(ReleaseSpec.model_fields) - lost, unknown, tuple(findings))
 
 
 def _whatever_holds(rest: dict[str, Any], lost: set[str]) -> ReleaseSpec:
@@ -174,6 +177,3 @@ def _findings_of(item: ErrorDetails, data: Any, lost: set[str]) -> list[Finding]
     if kind == "too_short":
         return [error("empty-value", path, "nothing is declared here; declare at least one", at_key=True)]
     return [error(kind, path, item["msg"], at_key=at_key)]
-
-
-__all__ = ["Loaded", "did_you_mean", "load_spec", "load_text"]

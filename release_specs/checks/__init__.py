@@ -1,18 +1,44 @@
 """What no single section can know: names, shares, caps, agreement, and what is legal but unwise.
 
-Each check is one function, named as the rule it enforces, that looks at the whole spec and yields findings. `needs`
+Each check is one function, named as the rule it enforces, that looks at the whole draft and yields findings. `needs`
 names the sections it reads: a check whose section could not be read is not run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from release_specs.checks import (
+    agreement,
+    guarantee,
+    microdata,
+    promises,
+    publication,
+    spend,
+    tables,
+    unwise,
+    vocabulary,
+)
+from release_specs.checks.draft import Draft
+from release_specs.diagnostics import Finding, Severity
 
-from release_specs.diagnostics import Finding
-from release_specs.domain import Domain
-from release_specs.public_files import PublicFiles
-from release_specs.spec import ReleaseSpec
+ROOMS = (microdata, vocabulary, tables, guarantee, spend, promises, publication)
+"""Checks that find mistakes."""
+
+COUNSEL = (agreement, unwise)
+"""Checks that give advice; while there are mistakes, most of it would be about those, so it waits."""
 
 
-def find(spec: ReleaseSpec, domain: Domain, files: PublicFiles, sections: frozenset[str]) -> list[Finding]:
-    return []
+def find(draft: Draft) -> list[Finding]:
+    """Everything the checks have to say about a draft."""
+    findings = _run(draft, ROOMS)
+    whole = not draft.domain.unknown and not any(found.severity is Severity.ERROR for found in findings)
+    return findings + (_run(draft, COUNSEL) if whole and not draft.files.findings else [])
+
+
+def _run(draft: Draft, rooms: tuple[object, ...]) -> list[Finding]:
+    return [
+        found
+        for room in rooms
+        for needing in room.CHECKS
+        if needing.sections <= draft.sections
+        for found in needing.check(draft)
+    ]

@@ -1,0 +1,262 @@
+"""Checks of the microdata section: what a row is, and what happens to every value that is not in the domain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
+from release_specs.diagnostics import Finding, Path, did_you_mean, error, warning
+from release_specs.microdata import ClipBy, Column, Entity, Treatment
+from release_specs.resolve import members_of
+from release_specs.values import Range, write_number
+
+
+def _columns(draft: Draft) -> Iterator[tuple[str, Entity, str, Column, Path]]:
+    for entity, facts in draft.spec.microdata.items():
+        for name, column in facts.columns.items():
+            yield entity, facts, name, column, ("microdata", entity, "columns", name)
+
+
+@needs("microdata")
+def groups_are_declared(draft: Draft) -> Iterator[Finding]:
+    """Rows are nested in one declared group, and groups in nothing."""
+    spec = draft.spec
+    for name, entity in spec.microdata.items():
+        path: Path = ("microdata", name)
+        groups = list(entity.group or ())
+        if len(groups) > 1:
+            yield error(
+                "several-groups", (*path, "in"), f"rows of {name} are nested in {len(groups)} groups; choose one"
+            )
+        for group in groups[:1]:
+            yield from unknown_name(draft, "unknown-entity", group, spec.microdata, (*path, "in", group), "an entity")
+            if group == name or (group in spec.microdata and spec.microdata[group].group):
+                message = f"'{group}' is itself nested: groups inside groups have no proved bound; leave one out"
+                yield error("nested-groups", (*path, "in", group), message)
+        if entity.built_from is not None:
+            yield from _built_from_its_rows(draft, name, entity.built_from, (*path, "from"))
+        if entity.only is not None:
+            yield from condition_findings(draft, name, entity.only, (*path, "only"), edition=True)
+
+
+def _built_from_its_rows(draft: Draft, name: str, rows: str, path: Path) -> Iterator[Finding]:
+    yield from unknown_name(draft, "unknown-entity", rows, draft.spec.microdata, path, "an entity")
+    if rows in draft.spec.microdata and rows not in members_of(draft.spec, name):
+        yield error("not-nested", path, f"'{name}' is built from '{rows}', so '{rows}' needs in: {{{name}: column}}")
+
+
+@needs("microdata")
+def areas_are_of_a_spine(draft: Draft) -> Iterator[Finding]:
+    """An area column names its spine, and an entity carries each spine once."""
+    carried: dict[tuple[str, str], str] = {}
+    for entity, _, name, column, path in _columns(draft):
+        if column.area is None:
+            continue
+        known = draft.spec.geography
+        yield from unknown_name(draft, "unknown-spine", column.area, known, (*path, "area"), "a spine of 'geography'")
+        first = carried.setdefault((entity, column.area), name)
+        if first != name:
+            message = f"'{first}' and '{name}' of {entity} both carry the spine '{column.area}'; declare a second spine"
+            yield error("spine-twice", (*path, "area"), message)
+
+
+@needs("microdata")
+def every_value_has_a_treatment(draft: Draft) -> Iterator[Finding]:
+    """What happens to values outside the domain and to missing ones is stated, and makes sense for the type."""
+    for _, entity, name, column, path in _columns(draft):
+        for word in ("outside", "missing"):
+            own: Treatment | None = getattr(column, word)
+            rule = own or getattr(entity.defaults, word)
+            at: Path = (*path, word) if own else path
+            if rule is None:
+                choices = "leave_out or {count_as: CODE}" + ("" if word == "missing" else ", or nearest for numbers")
+                message = f"what happens to a value that is {word} is not stated; add {word}: {choices}"
+                yield error("treatment-missing", path, message, at_key=True)
+            elif rule.kind == "nearest" and (word == "missing" or column.type in ("codes", "area")):
+                if own is not None or column.type != "area":
+                    reason = "a missing value has no nearest one" if word == "missing" else "codes have no order"
+                    yield error("nearest-needs-order", at, f"{reason}; write leave_out or {{count_as: CODE}}")
+            elif rule.kind == "count_as":
+                yield from _counted_as(draft, column, name, rule.code or "", at)
+
+
+def _counted_as(draft: Draft, column: Column, name: str, code: str, path: Path) -> Iterator[Finding]:
+    if column.type == "area":
+        tree = draft.domain.hierarchies.get(column.area or "")
+        if tree is not None and code not in {area.code for area in tree.areas[tree.smallest]}:
+            yield error("unknown-area", path, f"'{code}' is not a {tree.smallest} of '{tree.name}'")
+        return
+    if column.type != "codes":
+        if not re.fullmatch(r"-?\d+(\.\d+)?", code):
+            yield error("unknown-code", path, f"'{code}' is not a number, and '{name}' holds numbers")
+        return
+    owners = [entity for entity in draft.spec.microdata if draft.spec.microdata[entity].columns.get(name) is column]
+    attribute = draft.domain.attribute(owners[0], name) if owners else None
+    if attribute is not None and attribute.code_named(code) is None:
+        known = [category.code for category in attribute.coded]
+        yield error("unknown-code", path, f"'{code}' is not a code of '{name}'; {did_you_mean(code, known)}")
+
+
+@needs("microdata")
+def ranges_are_closed_and_stepped(draft: Draft) -> Iterator[Finding]:
+    """A valid range has two ends, a number has a step, and a clip lies on the steps inside the range."""
+    for _, _, name, column, path in _columns(draft):
+        valid = column.valid
+        if valid is not None and (valid.low is None or valid.high is None):
+            message = f"'{valid}' has an open end; a domain is declared whole: write both bounds"
+            yield error("open-domain", (*path, column.type), message)
+        if column.type == "number" and column.step is None:
+            message = "a number is rounded before it is counted; add step, for example step: 1 or step: 0.01"
+            yield error("step-missing", path, message, at_key=True)
+        if column.step is not None and column.type in ("codes", "area", "date"):
+            yield error("step-misplaced", (*path, "step"), f"'{name}' holds no numbers; delete step", at_key=True)
+        if valid is not None and _is_dated(valid) is not (column.type == "date"):
+            kind = "days, such as 2025-01-01..2025-12-31" if column.type == "date" else "numbers, such as 0..99"
+            yield error("bad-range", (*path, column.type), f"'{valid}' does not fit; '{column.type}' wants {kind}")
+        elif column.clip is not None:
+            yield from _clip_findings(name, column, path)
+
+
+def _is_dated(part: Range) -> bool:
+    return any(end is not None and not isinstance(end, Fraction) for end in (part.low, part.high))
+
+
+def _clip_findings(name: str, column: Column, path: Path) -> Iterator[Finding]:
+    at: Path = (*path, "clip")
+    clip, valid, step = column.clip, column.valid, column.step or Fraction(1)
+    if isinstance(clip, ClipBy):
+        message = f"a clip that depends on '{clip.column}' is not offered yet; write one range for all"
+        yield error("clip-by-not-offered", at, message, at_key=True)
+    elif clip is None or valid is None or column.type == "date":
+        yield error("clip-misplaced", at, f"'{name}' holds no numbers to clip; delete the line", at_key=True)
+    elif clip.low is None or clip.high is None:
+        yield error("open-domain", at, f"'{clip}' has an open end; a clip bounds influence from both sides")
+    elif _is_dated(clip):
+        yield error("bad-range", at, f"'{clip}' does not fit; a clip wants numbers")
+    else:
+        for end in (clip.low, clip.high):
+            if isinstance(end, Fraction) and (end / step).denominator != 1:
+                message = f"{write_number(end)} is not a multiple of the step {write_number(step)}"
+                yield error("clip-off-step", at, message)
+        if valid.low is not None and valid.high is not None:
+            yield from _clip_against_range(clip, valid, at)
+
+
+def _clip_against_range(clip: Range, valid: Range, at: Path) -> Iterator[Finding]:
+    if clip.low < valid.low or clip.high > valid.high:  # type: ignore[operator]
+        yield error("clip-beyond", at, f"the clip {clip} reaches beyond {valid}, the valid range; narrow it")
+    elif clip == valid and abs(valid.high - valid.low) > 100:  # type: ignore[operator]
+        message = (
+            f"the clip is the whole valid range {valid}: one record may move a sum by that much. "
+            "A narrower clip loses the extremes and gains precision"
+        )
+        yield warning("clip-whole-range", at, message)
+
+
+@needs("microdata")
+def not_applicable_is_no_code(draft: Draft) -> Iterator[Finding]:
+    """The not-applicable value is none of the codes, and `applies_to` looks at the row."""
+    for entity, _, name, column, path in _columns(draft):
+        attribute = draft.domain.attribute(entity, name)
+        for value in column.not_applicable or ():
+            if attribute is not None and attribute.scale is None and attribute.code_named(value) is not None:
+                message = f"'{value}' is also a code of '{name}'; take it out of the codes: it is not published"
+                yield error("not-applicable-is-a-code", (*path, "not_applicable"), message)
+        if column.applies_to is not None:
+            if name in column.applies_to.columns():
+                yield error("applies-to-itself", (*path, "applies_to"), f"'{name}' cannot decide whether it applies")
+            else:
+                yield from condition_findings(draft, entity, column.applies_to, (*path, "applies_to"))
+
+
+@needs("microdata")
+def several_answers_are_bounded(draft: Draft) -> Iterator[Finding]:
+    """A multi-response column says how many answers a row may have and where they stand."""
+    for _, _, name, column, path in _columns(draft):
+        parts = [word for word in ("columns", "separator") if getattr(column, word) is not None]
+        if column.up_to is None and not parts:
+            continue
+        if column.type != "codes":
+            yield error(
+                "answers-need-codes", path, f"'{name}' may have several answers, so it needs codes", at_key=True
+            )
+        elif column.up_to is None:
+            message = f"'{parts[0]}' allows several answers; add up_to: the most that count for one row"
+            yield error("answers-unbounded", path, message, at_key=True)
+        elif len(parts) != 1:
+            found = "found columns and separator" if parts else "it is not said where the answers stand"
+            message = f"{found}; expected columns: [a, b] or separator: ';'"
+            yield error("answers-nowhere", path, message, at_key=True)
+        elif column.columns is not None and len(column.columns) < column.up_to:
+            message = f"{len(column.columns)} columns cannot hold up to {column.up_to} answers; lower up_to"
+            yield error("answers-unbounded", (*path, "up_to"), message)
+
+
+@needs("microdata")
+def mixed_is_for_groups_built_from_rows(draft: Draft) -> Iterator[Finding]:
+    """`mixed` is stated exactly for the columns of groups that are built from their rows."""
+    for entity, facts, name, column, path in _columns(draft):
+        if facts.built_from is None:
+            if column.mixed is not None:
+                message = f"'mixed' is for groups built from rows; {entity} has a file of its own: delete the line"
+                yield error("mixed-misplaced", (*path, "mixed"), message, at_key=True)
+        elif column.mixed is None:
+            message = f"rows of one of {entity} may disagree on '{name}'; add mixed: leave_out or {{count_as: CODE}}"
+            yield error("mixed-missing", path, message, at_key=True)
+        elif column.mixed.kind == "nearest":
+            message = "rows that disagree have no nearest value; write leave_out or {count_as: CODE}"
+            yield error("nearest-needs-order", (*path, "mixed"), message)
+        elif column.mixed.kind == "count_as":
+            yield from _counted_as(draft, column, name, column.mixed.code or "", (*path, "mixed"))
+
+
+@needs("microdata")
+def codes_do_not_look_alike(draft: Draft) -> Iterator[Finding]:
+    """Two codes that differ only in case, spaces or leading zeros are probably one."""
+    for entity, _, name, _, path in _columns(draft):
+        attribute = draft.domain.attribute(entity, name)
+        seen: dict[str, str] = {}
+        for category in attribute.coded if attribute is not None else ():
+            folded = re.sub(r"\s+", "", category.code).casefold().lstrip("0") or "0"
+            other = seen.setdefault(folded, category.code)
+            if other != category.code:
+                message = f"codes '{other}' and '{category.code}' differ only in case, spaces or leading zeros"
+                yield warning("look-alike-codes", (*path, "codes"), message, at_key=True)
+
+
+@needs("microdata")
+def bounds_do_not_look_observed(draft: Draft) -> Iterator[Finding]:
+    """A bound such as 1341187 was probably read off the data, and then it tells something about a record."""
+    for _, _, _, column, path in _columns(draft):
+        for word in (column.type, "clip"):
+            part = getattr(column, word)
+            if not isinstance(part, Range) or column.type not in ("integer", "number"):
+                continue
+            odd = [end for end in (part.low, part.high) if isinstance(end, Fraction) and _looks_observed(end)]
+            if odd:
+                message = (
+                    f"{write_number(odd[0])} looks like an extreme found in the data, which would tell something about "
+                    "a record; bounds come from documentation or are decided beforehand (a round number will do)"
+                )
+                yield warning("observed-bounds", (*path, word), message)
+
+
+def _looks_observed(bound: Fraction) -> bool:
+    """Five digits or more that end in nothing round: nobody decides such a bound beforehand."""
+    digits = write_number(abs(bound)).replace(".", "")
+    return len(digits) >= 5 and not re.search(r"(00|99|95|50|25|75)\d?$|^(\d)\2+$", digits)
+
+
+CHECKS = (
+    groups_are_declared,
+    areas_are_of_a_spine,
+    every_value_has_a_treatment,
+    ranges_are_closed_and_stepped,
+    not_applicable_is_no_code,
+    several_answers_are_bounded,
+    mixed_is_for_groups_built_from_rows,
+    codes_do_not_look_alike,
+    bounds_do_not_look_observed,
+)

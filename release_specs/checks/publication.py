@@ -1,0 +1,162 @@
+"""Checks of editions, calendar and translations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from release_specs.checks.draft import Draft, needs
+from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
+from release_specs.domain import MOST_CATEGORIES
+from release_specs.phrases import MONTHS
+
+CLOCK_YEARS = range(2025, 2038)
+"""The years whose clock changes are known to the time-zone tables."""
+
+DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+@needs("privacy", "release")
+def editions_divide_the_account(draft: Draft) -> Iterator[Finding]:
+    """Editions share at most the whole budget, and this release is one of them."""
+    account, edition = draft.spec.privacy.account, draft.spec.release.edition
+    if account is None or account.editions is None:
+        return
+    path: Path = ("privacy", "account", "editions")
+    total = sum(account.editions.values(), Fraction(0))
+    if total > 1:
+        shares = " + ".join(str(share) for share in account.editions.values())
+        yield error("shares-exceed", path, f"{shares} = {total}, over by {total - 1}; lower some shares", at_key=True)
+    if edition is not None and edition not in account.editions:
+        message = f"'{edition}' is not an edition of the account; {did_you_mean(edition, account.editions)}"
+        yield error("unknown-edition", ("release", "edition"), message)
+
+
+@needs("schedule")
+def the_calendar_has_such_a_day(draft: Draft) -> Iterator[Finding]:
+    """The day of publication comes in every month it is promised for."""
+    schedule = draft.spec.schedule
+    if schedule is None or schedule.day is None or schedule.day.weekday is not None:
+        return
+    number = schedule.day.number
+    short = [MONTHS[month - 1] for month in schedule.day.months if number > DAYS_IN_MONTH[month - 1]]
+    if number == 29 and 2 in schedule.day.months:
+        short = ["February in most years"]
+    if short:
+        message = f"{listed(short)} has no {number}th day; write 'last day of ...', or an earlier day"
+        yield error("day-never-comes", ("schedule", "day"), message)
+
+
+@needs("schedule")
+def the_clock_shows_such_a_time(draft: Draft) -> Iterator[Finding]:
+    """The time of publication exists once on every day of the time zone."""
+    schedule = draft.spec.schedule
+    if schedule is None:
+        return
+    path: Path = ("schedule", "timezone")
+    try:
+        zone = ZoneInfo(schedule.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        advice = did_you_mean(schedule.timezone, sorted(available_timezones()))
+        yield error(
+            "unknown-timezone", path, f"'{schedule.timezone}' is not a time zone; {advice.split('; known')[0][:200]}"
+        )
+        return
+    if schedule.time is not None:
+        odd = _odd_day(schedule.timezone, schedule.time.hour, schedule.time.minute)
+        if odd is not None:
+            message = (
+                f"clocks change in {zone.key}: on {odd} the time {schedule.time:%H:%M} comes twice or not at all; "
+                "choose an hour outside the night, such as 06:00"
+            )
+            yield error("clock-change", ("schedule", "time"), message)
+
+
+@lru_cache(maxsize=64)
+def _odd_day(zone_name: str, hour: int, minute: int) -> date | None:
+    """The first day on which a wall-clock time does not exist, or exists twice."""
+    zone = ZoneInfo(zone_name)
+    day = datetime(CLOCK_YEARS.start, 1, 1, hour, minute)  # noqa: DTZ001 - a wall-clock time, the zone is added below
+    while day.year in CLOCK_YEARS:
+        first, second = day.replace(tzinfo=zone), day.replace(tzinfo=zone, fold=1)
+        if first.utcoffset() != second.utcoffset():
+            return day.date()
+        back = first.astimezone(UTC).astimezone(zone)
+        if (back.hour, back.minute) != (hour, minute):
+            return day.date()
+        day += timedelta(days=1)
+    return None
+
+
+@needs("schedule")
+def holidays_are_days(draft: Draft) -> Iterator[Finding]:
+    """A holidays file has a column of dates, and shifting is asked for."""
+    schedule = draft.spec.schedule
+    if schedule is None or schedule.holidays is None:
+        return
+    path: Path = ("schedule", "holidays")
+    if schedule.if_weekend == "keep":
+        message = "holidays count as weekends, and if_weekend is 'keep', so the file changes nothing; write next Monday"
+        yield warning("holidays-ignored", path, message)
+    table = draft.files.table(schedule.holidays, path)
+    if table is None or not draft.files.has_columns(table, ("date",), path):
+        return
+    for line, text in table.column("date"):
+        try:
+            date.fromisoformat(text)
+        except ValueError:
+            message = f"'{text}' is not a day of the calendar; write 2026-12-25"
+            yield error("bad-date", path, message, place=(table.file, line, 1))
+            return
+
+
+@needs("publish", "tables", "microdata")
+def translations_are_complete(draft: Draft) -> Iterator[Finding]:
+    """A labels file translates every published code, and nothing that does not exist."""
+    wanted = _wanted_labels(draft)
+    names = {*wanted, *draft.spec.tables, *draft.levels(), *draft.universes(), "release"}
+    for language, file in draft.spec.publish.languages.items():
+        path: Path = ("publish", "languages", language)
+        table = draft.files.table(file, path)
+        if table is None or not draft.files.has_columns(table, ("name", "code", "label"), path):
+            continue
+        translated: set[tuple[str, str]] = set()
+        columns = (table.column("name"), table.column("code"))
+        for (line, name), (_, code) in zip(*columns, strict=True):
+            translated.add((name, code))
+            if name not in names and name not in draft.domain.unknown:
+                message = f"'{name}' is nothing this release publishes; {did_you_mean(name, sorted(names))}"
+                yield error("label-unknown", path, message, place=(file, line, 1))
+            elif code and name in wanted and code not in wanted[name]:
+                message = f"'{name}' has no code '{code}'; {did_you_mean(code, wanted[name])}"
+                yield error("label-unknown", path, message, place=(file, line, 1))
+        for name, codes in wanted.items():
+            lacking = [code for code in codes if (name, code) not in translated]
+            if lacking:
+                message = (
+                    f"'{file}' has no label for {name}: {listed(lacking, 6)}; the code's own label is printed there"
+                )
+                yield warning("label-missing", path, message)
+
+
+def _wanted_labels(draft: Draft) -> dict[str, list[str]]:
+    """Published attributes with the codes that want a label in every language; values of a scale speak for themselves."""
+    wanted: dict[str, list[str]] = {}
+    for _, table, entity in draft.tables():
+        for word in table.attributes:
+            attribute = draft.domain.attribute(entity, word)
+            if attribute is not None and attribute.scale is None and len(attribute.coded) < MOST_CATEGORIES:
+                wanted[word] = [category.code for category in attribute.coded]
+    return wanted
+
+
+CHECKS = (
+    editions_divide_the_account,
+    the_calendar_has_such_a_day,
+    the_clock_shows_such_a_time,
+    holidays_are_days,
+    translations_are_complete,
+)

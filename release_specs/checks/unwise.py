@@ -1,0 +1,122 @@
+"""What is legal and probably a slip: unused declarations, repeated tables, a cap that drowns a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from release_specs.checks.draft import Draft, needs
+from release_specs.checks.promises import whole_total
+from release_specs.conditions import Condition
+from release_specs.diagnostics import Finding, warning
+from release_specs.resolve import queries_of
+
+DROWNING = 5
+"""A cap of at least one in so many of a typical cell is worth a warning."""
+
+
+@needs("microdata", "tables")
+def tables_are_not_repeated(draft: Draft) -> Iterator[Finding]:
+    """The same statistics of the same universe, by the same attributes at the same levels, are paid for once."""
+    seen: dict[object, str] = {}
+    for name, table in draft.spec.tables.items():
+        shape = (
+            table.statistics,
+            table.universe,
+            frozenset(table.attributes),
+            frozenset(table.at or ()),
+            *(str(getattr(table, word)) for word in ("sum", "mean", "most_common", "quantiles", "proportion", "ratio")),
+            str(table.compare),
+        )
+        first = seen.setdefault(shape, name)
+        if first != name:
+            message = f"'{name}' repeats '{first}': the same numbers would be paid for twice; keep one"
+            yield warning("table-repeated", ("tables", name), message, at_key=True)
+
+
+@needs("microdata", "tables", "privacy", "recodes", "derive", "universes", "impossible", "exact", "rules", "expect")
+def nothing_is_declared_in_vain(draft: Draft) -> Iterator[Finding]:
+    """A column, recode, derived attribute or universe that nothing uses."""
+    spec = draft.spec
+    used = set(_used_names(draft))
+    for entity, facts in spec.microdata.items():
+        for name, column in facts.columns.items():
+            if name not in used and column.area is None:
+                message = (
+                    f"column '{name}' is declared and never used; delete it, or the table that needs it is missing"
+                )
+                yield warning("never-used", ("microdata", entity, "columns", name), message, at_key=True)
+    for name in spec.recodes:
+        if name not in used:
+            yield warning("never-used", ("recodes", name), f"recode '{name}' is never used", at_key=True)
+    for entity, derived in spec.derive.items():
+        for name in derived:
+            if name not in used:
+                yield warning(
+                    "never-used", ("derive", entity, name), f"'{name}' is derived and never used", at_key=True
+                )
+    for name in spec.universes:
+        if name not in used:
+            yield warning("never-used", ("universes", name), f"universe '{name}' is never used", at_key=True)
+
+
+def _used_names(draft: Draft) -> Iterator[str]:
+    spec = draft.spec
+    conditions: list[Condition | None] = [universe.where for universe in spec.universes.values()]
+    conditions += [spec.privacy.singles, spec.privacy.at_most.keep_first if spec.privacy.at_most else None]
+    conditions += spec.impossible
+    for facts in spec.microdata.values():
+        conditions += [facts.only, *(column.applies_to for column in facts.columns.values())]
+    for derived in spec.derive.values():
+        conditions += [made.where for made in derived.values()]
+        yield from (made.value_of for made in derived.values() if made.value_of)
+    for table in spec.tables.values():
+        conditions.append(table.proportion)
+        yield from table.attributes
+        yield from (word for word in (table.count, table.of, table.sum, table.mean, table.most_common) if word)
+        yield from table.quantiles or ()
+    for condition in conditions:
+        yield from condition.columns() if condition is not None else ()
+    for total in spec.exact:
+        yield from (total.count, *total.by)
+    yield from (universe.of for universe in spec.universes.values())
+    yield from (made.of for made in spec.recodes.values())
+    yield from spec.expect.named if spec.expect is not None else ()
+
+
+@needs("microdata", "tables", "privacy", "expect", "exact")
+def the_cap_does_not_drown_a_table(draft: Draft) -> Iterator[Finding]:
+    """Where one unit may be a large part of a typical cell, noise that hides it hides the cell too."""
+    sizes = _expected_sizes(draft)
+    for query in queries_of(draft.spec, draft.domain):
+        entity = draft.entity(query.universe)
+        size = sizes.get(query.universe)
+        if entity is None or size is None or query.cells == 0:
+            continue
+        cap = draft.spec.tables[query.table].at_most or draft.spec.privacy.caps.get(entity)
+        typical = size / query.cells
+        if cap is not None and cap * DROWNING > typical:
+            where = f" at {query.level}" if query.level else ""
+            message = (
+                f"one of {draft.spec.privacy.protect} may be {cap} of a typical {typical:.0f} {query.universe} in a cell"
+                f"{where}; use a smaller at_most, fewer categories, or larger areas"
+            )
+            yield warning("cap-drowns", ("tables", query.table), message, at_key=True)
+            return
+
+
+def _expected_sizes(draft: Draft) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for index, total in enumerate(draft.spec.exact):
+        if (whole := whole_total(draft, index)) is not None:
+            sizes[total.count] = whole
+    expect = draft.spec.expect
+    if expect is None:
+        return sizes
+    if expect.areas is not None and (table := draft.files.table(expect.areas.file, ("expect", "areas", "file"))):
+        for name, column in expect.areas.named.items():
+            if column in table.header:
+                sizes[name] = sum(int(text) for _, text in table.column(column) if text.isdecimal())
+    return sizes | dict(expect.named)
+
+
+CHECKS = (tables_are_not_repeated, nothing_is_declared_in_vain, the_cap_does_not_drown_a_table)
