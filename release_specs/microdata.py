@@ -230,8 +230,8 @@ class Defaults(SpecModel):
 class Entity(SpecModel):
     """One confidential file: what a row is, what identifies it, and its columns."""
 
-    key: Words
-    """The column or columns that identify a row."""
+    key: Words | None = None
+    """The column or columns that identify a row. Without one, every row is a unit of its own; groups need one."""
     group: dict[Text, Text] | None = Field(default=None, alias="in")
     """Rows are nested in groups: `{households: household_id}`."""
     built_from: Text | None = Field(default=None, alias="from")

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from release_specs.conditions import ConditionText
 from release_specs.model import NamedModel, SpecModel, WordList, Words, read_list
@@ -227,19 +229,28 @@ class LevelShares(NamedModel):
     """How what is left is divided among the levels not named."""
 
 
-class TableSpend(SpecModel):
-    """A table's part of the budget. A share alone may be written without braces."""
-
-    share: ShareText
-    """Its share of the edition's budget; `none`: published, not measured."""
-    at: LevelShares | None = None
-    """Its division among levels; optimal where nothing is said."""
+class ShareAlone(SpecModel):
+    """A line of the budget: a share alone may be written without braces, `population: 1/5`."""
 
     @model_validator(mode="before")
     @classmethod
     def a_share_alone_may_stand_without_braces(cls, value: Any) -> Any:
         """`population: 1/5` means `population: {share: 1/5}`."""
         return {"share": read_text(value)} if value is None or isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        described = handler.resolve_ref_schema(handler(core_schema))
+        return {"anyOf": [dict(TEXT_SCHEMA), described], "description": described.get("description", "")}
+
+
+class TableSpend(ShareAlone):
+    """A table's part of the budget. A share alone may be written without braces."""
+
+    share: ShareText
+    """Its share of the edition's budget; `none`: published, not measured."""
+    at: LevelShares | None = None
+    """Its division among levels; optimal where nothing is said."""
 
 
 class ByTable(NamedModel):
@@ -258,19 +269,13 @@ class TableShares(NamedModel):
     """How what is left is divided among the tables not named."""
 
 
-class LevelSpend(SpecModel):
+class LevelSpend(ShareAlone):
     """A level's part of the budget. A share alone may be written without braces."""
 
     share: ShareText
     """Its share of the edition's budget."""
     tables: TableShares | None = None
     """Its division among tables; optimal where nothing is said."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def a_share_alone_may_stand_without_braces(cls, value: Any) -> Any:
-        """`county: 1/5` means `county: {share: 1/5}`."""
-        return {"share": read_text(value)} if value is None or isinstance(value, str) else value
 
 
 class ByLevel(NamedModel):

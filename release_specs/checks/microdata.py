@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
-from release_specs.diagnostics import Finding, Path, did_you_mean, error, warning
+from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
 from release_specs.microdata import ClipBy, Column, Entity, Treatment
 from release_specs.resolve import members_of
 from release_specs.values import Range, write_number
@@ -35,6 +35,9 @@ def groups_are_declared(draft: Draft) -> Iterator[Finding]:
             if group == name or (group in spec.microdata and spec.microdata[group].group):
                 message = f"'{group}' is itself nested: groups inside groups have no proved bound; leave one out"
                 yield error("nested-groups", (*path, "in", group), message)
+        if entity.key is None and (members_of(spec, name) or entity.built_from is not None):
+            message = f"rows of {listed(members_of(spec, name)) or 'others'} are nested in {name} by its key; add key: column"
+            yield error("missing-key", path, message, at_key=True)
         if entity.built_from is not None:
             yield from _built_from_its_rows(draft, name, entity.built_from, (*path, "from"))
         if entity.only is not None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from release_specs.description import KINDS, DescribedColumn, DescribedFile, Description, StarterError
+from release_specs.starter.description import KINDS, DescribedColumn, DescribedFile, Description, StarterError
 from release_specs.values import read_range
 
 LONGEST_CODE = 100

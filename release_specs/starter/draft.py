@@ -1,8 +1,4 @@
-"""The engine of `margrave init`: a first spec from nothing, from a data dictionary, or from a header and answers.
-
-What is known is filled in; what a person must decide is the word DECIDE, with a comment that says what to decide and
-what is suggested. Nothing here reads microdata: a domain that was looked up in the data would not be public.
-"""
+"""From what is known of the confidential files to a first spec, section by section."""
 
 from __future__ import annotations
 
@@ -11,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from release_specs.description import DescribedFile, Description, StarterError
 from release_specs.diagnostics import SpecError
-from release_specs.dictionary import read_dictionary
-from release_specs.header import Answers, ask_about, describe_header, read_answers, read_header
-from release_specs.outline import Block, Entry, Remark, Undecided, Value, written
 from release_specs.source import LARGEST_PUBLIC_FILE, read_source
-from release_specs.starter_columns import ColumnWriter, coarse_areas
-from release_specs.starter_geography import spine_of_areas
+from release_specs.starter.areas import area_files, geography, spines_of
+from release_specs.starter.columns import code_files, column_entries, example_column
+from release_specs.starter.description import DescribedFile, Description, StarterError
+from release_specs.starter.dictionary import read_dictionary
+from release_specs.starter.header import Answers, describe_header
+from release_specs.starter.outline import Block, Entry, Remark, Undecided, Value, written
 from release_specs.values import UNDECIDED
 
 STARTER = Path(__file__).with_name("starter.yaml")
@@ -62,40 +58,36 @@ def read_document(path: Path) -> str:
 
 
 def _drafted(known: Description, name: str) -> Draft:
-    columns = ColumnWriter(known)
-    entities = tuple(_entity(file, known, columns) for file in known.files)
+    first = (
+        f"A first draft. Every {UNDECIDED} is a choice that a person must make; `margrave check` lists them. "
+        "Decide from documentation and public knowledge, never from the data."
+    )
+    last = (
+        "Left out: recodes, derive, universes, spend (the budget is divided optimally), rules, publish and schedule. "
+        "`margrave init` without any input writes a starter spec that shows them."
+    )
     groups = tuple(_implied_group(group, *made) for group, made in known.implied_groups.items())
-    spines = tuple(spine_of_areas(areas, known) for areas in known.areas) + tuple(columns.spines.values())
-    sections: list[Entry | Remark] = [
-        Remark(
-            f"A first draft. Every {UNDECIDED} below is a choice that a person must make: `margrave check` lists them. "
-            "Decide from documentation and public knowledge, never from the data."
-        ),
+    entities = tuple(_entity(file, known) for file in known.files)
+    spines = geography(known)
+    sections = (
+        Remark(first),
         Entry("margrave", "1"),
         Entry("release", _release(known, name), above="What is the publication called?"),
         Entry("microdata", Block(groups + entities), above="What is in the confidential files?"),
-    ]
-    if spines:
-        sections.append(Entry("geography", Block(spines), above="Which areas are there?"))
-    sections += [
+        *((Entry("geography", Block(spines), above="Which areas are there?"),) if spines else ()),
         Entry("privacy", _privacy(known), above="Who is protected, and how strongly?"),
         *_expect(known),
-        Entry(
-            "tables",
-            _tables(known, columns, has_areas=bool(spines)),
-            above="What is published? Examples; write your own.",
-        ),
-        Remark(
-            "Left out here: spend (the budget is divided optimally), recodes, derive, universes, rules, publish and "
-            "schedule. The starter spec that `margrave init` writes without a dictionary shows them all."
-        ),
-    ]
-    return Draft(written(Block(tuple(sections))), dict(columns.files))
+        Entry("tables", _tables(known), above="What is published? These are examples; write your own."),
+        Remark(last),
+    )
+    return Draft(written(Block(sections)), {**area_files(known), **code_files(known)})
 
 
 def _release(known: Description, name: str) -> Block:
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_") or "release"
-    title = Undecided("what is printed on every page", known.title or "Title of the release", known.title and known.source)
+    title = Undecided(
+        "what is printed on every page", known.title or "Title of the release", known.title and known.source
+    )
     return Block((Entry("name", slug), Entry("title", title)))
 
 
@@ -104,7 +96,7 @@ def _implied_group(group: str, member: str, key: str) -> Entry:
     return Entry(group, block, above=f"No file of their own: {group} are built from the {member} that carry their key.")
 
 
-def _entity(file: DescribedFile, known: Description, columns: ColumnWriter) -> Entry:
+def _entity(file: DescribedFile, known: Description) -> Entry:
     entries = [Entry("key", _key(file, known), beside=_key_remark(file))]
     if file.references:
         group, column = file.references[0]
@@ -112,13 +104,15 @@ def _entity(file: DescribedFile, known: Description, columns: ColumnWriter) -> E
         beside = f"rows lie in one group; also known: {others}" if others else ""
         entries.append(Entry("in", Block((Entry(group, column),), fit=True), beside=beside))
     if known.delimiter != ",":
-        beside = "if numbers have a decimal comma, add decimal: and the comma in quotes" if known.delimiter == ";" else ""
+        beside = (
+            "if numbers have a decimal comma, add decimal: and the comma in quotes" if known.delimiter == ";" else ""
+        )
         entries.append(Entry("read", Block((Entry("delimiter", known.delimiter),), fit=True), beside=beside))
     rules = "leave_out, {count_as: CODE}"
     outside = Undecided(f"a value outside the declared domain: nearest (numbers), {rules}", "leave_out")
     missing = Undecided(f"a missing value: {rules}", "leave_out")
     entries.append(Entry("defaults", Block((Entry("outside", outside), Entry("missing", missing)))))
-    declared = tuple(columns.written(column, file) for column in file.columns if column.kind != "id")
+    declared = column_entries(file, known)
     if any(isinstance(entry, Entry) for entry in declared):
         entries.append(Entry("columns", Block(declared, aligned=True)))
     return Entry(file.name, Block(tuple(entries)))
@@ -178,29 +172,19 @@ def _expect(known: Description) -> tuple[Remark, ...]:
     return (Remark("What is public already? Used for planning only.", tuple(lines)),) if lines else ()
 
 
-def _tables(known: Description, columns: ColumnWriter, *, has_areas: bool) -> Block:
-    at = (Entry("at", "all"),) if has_areas else ()
-    entries = []
-    for name in (*known.implied_groups, *(file.name for file in known.files)):
-        reach = at if name in columns.placed else ()
-        entries.append(Entry(f"number_of_{name}", Block((Entry("count", name), *reach), fit=True)))
+def _tables(known: Description) -> Block:
+    placed = {file for file, _ in spines_of(known)}
+    placed |= {file.name for file in known.files if file.references and file.references[0][0] in placed}
+
+    def table(count: str, *by: str) -> Block:
+        entries = [Entry("count", count)]
+        entries += [Entry("by", by)] if by else []
+        entries += [Entry("at", "all")] if count in placed else []
+        return Block(tuple(entries), fit=True)
+
+    tables = [Entry(f"number_of_{file.name}", table(file.name)) for file in known.files]
+    tables += [Entry(f"number_of_{group}", table(group)) for group in known.implied_groups]
     for file in known.files:
-        reach = at if file.name in columns.placed else ()
-        if (column := columns.first_coded.get(file.name)) is not None:
-            by = Block((Entry("count", file.name), Entry("by", (column,)), *reach), fit=True)
-            entries.append(Entry(f"{file.name}_by_{column}", by))
-    return Block(tuple(entries), aligned=True)
-
-
-__all__ = [
-    "Draft",
-    "StarterError",
-    "ask_about",
-    "coarse_areas",
-    "read_answers",
-    "read_document",
-    "read_header",
-    "spec_from_dictionary",
-    "spec_from_header",
-    "starter_spec",
-]
+        if column := example_column(file):
+            tables.append(Entry(f"{file.name}_by_{column}", table(file.name, column)))
+    return Block(tuple(tables), aligned=True)

@@ -15,9 +15,9 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from release_specs.description import DescribedColumn, DescribedFile, Description, StarterError
+from release_specs.starter.description import DescribedColumn, DescribedFile, Description, StarterError
 from release_specs.diagnostics import did_you_mean
-from release_specs.dictionary import as_name, plural, read_json
+from release_specs.starter.dictionary import as_name, plural, read_json
 from release_specs.values import read_range
 
 LONGEST_HEADER = 65_536

@@ -1,0 +1,147 @@
+"""Tests of a condition, turned into questions about places: which places of which column meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from release_specs.conditions import Test
+from release_specs.domain import Attribute, Domain, Scale
+from release_specs.resolve import group_of, members_of
+from release_specs.spec import ReleaseSpec
+from release_specs.values import Range, read_range
+from tabulation.synthetic.errors import SynthesisError
+from tabulation.synthetic.variables import Bools, Integers, Variables, as_point
+
+EDITION = "edition"
+YES_NO = {"yes": 0, "no": 1}
+ROW_COUNTS = Scale(Fraction(0), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Which places a test wants: the True ones of `table`, or those in `spans`. No value never meets it."""
+
+    table: Bools | None = None
+    spans: tuple[tuple[int, int | None], ...] = ()
+    negated: bool = False
+
+    def meets(self, places: Integers) -> Bools:
+        """For each row whether it meets the test; a row of several answers meets it with any of them."""
+        found = self._wanted(places)
+        if places.ndim > 1:
+            found = found.any(axis=1)
+            places = places.max(axis=1)
+        return (~found & (places >= 0)) if self.negated else found
+
+    def _wanted(self, places: Integers) -> Bools:
+        if self.table is not None:
+            found: Bools = self.table[places]  # the last two entries stand for the places -1 and -2
+            return found
+        found = np.zeros(places.shape, dtype=np.bool_)
+        for first, last in self.spans:
+            found |= (places >= max(first, 0)) & (True if last is None else places <= last)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a test means for an entity: the owner and base column whose places decide, and which of them are wanted."""
+
+    owner: str
+    base: str
+    derived: bool
+    match: Match
+
+
+@dataclass(slots=True)
+class Meanings:
+    """The meaning of every test of a spec, each found once."""
+
+    spec: ReleaseSpec
+    domain: Domain
+    variables: Variables
+    _known: dict[tuple[str, Test], Meaning] = field(default_factory=dict)
+
+    def of(self, entity: str, test: Test) -> Meaning:
+        """What `test` asks of a row of `entity`."""
+        if (entity, test) not in self._known:
+            attribute = self.domain.attribute(entity, test.column)
+            if attribute is None:
+                raise SynthesisError(f"a condition names '{test.column}', which means nothing for '{entity}'")
+            self._known[entity, test] = self._find(attribute, test)
+        return self._known[entity, test]
+
+    def can_read(self, entity: str, columns: frozenset[str]) -> bool:
+        """Whether all these names mean something for rows of `entity`, and one of them is its own."""
+        found = [self.domain.attribute(entity, column) for column in columns]
+        return None not in found and any(attribute is not None and attribute.owner == entity for attribute in found)
+
+    def coding_of(self, owner: str, base: str) -> dict[str, int] | Scale:
+        """How the values of a column or derived attribute are numbered: codes by name, or a scale."""
+        if (owner, base) in self.variables:
+            variable = self.variables[owner, base]
+            return variable.scale or variable.place_of
+        made = self.spec.derive[owner][base]
+        if made.any is not None:
+            return YES_NO
+        if made.number_of is not None:
+            return ROW_COUNTS
+        return self.coding_of(*self.source_of(owner, made.value_of or ""))
+
+    def source_of(self, group: str, column: str) -> tuple[str, str]:
+        """The member entity and its column that a `value_of` of a group looks at."""
+        for member in members_of(self.spec, group):
+            attribute = self.domain.attribute(member, column)
+            if attribute is not None and attribute.owner == member:
+                return member, attribute.base
+        raise SynthesisError(f"derive.{group}: '{column}' is not a column of the rows of '{group}'")
+
+    def _find(self, attribute: Attribute, test: Test) -> Meaning:
+        coding = self.coding_of(attribute.owner, attribute.base)
+        parts = tuple(part for word in test.wanted for part in self._parts(attribute, word))
+        match = _scale_match(coding, parts, test) if isinstance(coding, Scale) else _code_match(coding, parts, test)
+        return Meaning(attribute.owner, attribute.base, attribute.derived, match)
+
+    def _parts(self, attribute: Attribute, word: str) -> Iterator[str | Range]:
+        if word == EDITION and attribute.code_named(EDITION) is None:
+            yield self._edition(attribute)
+        elif attribute.coded:
+            category = attribute.code_named(word)
+            yield from category.holds if category is not None else ()
+        else:
+            yield read_range(word)
+
+    def _edition(self, attribute: Attribute) -> str | Range:
+        """The release's edition, the account's first, or else the first declared value."""
+        account = self.spec.privacy.account
+        named = [self.spec.release.edition, *(account.editions or () if account else ())]
+        for edition in (name for name in named if name is not None):
+            if attribute.coded and (category := attribute.code_named(edition)) is not None:
+                return category.holds[0]
+            if attribute.scale is not None and (point := as_point(edition)) is not None:
+                return Range(point, point)
+        if attribute.coded:
+            return attribute.coded[0].holds[0]
+        assert attribute.scale is not None
+        return Range(attribute.scale.low, attribute.scale.low)
+
+
+def has_group(spec: ReleaseSpec, entity: str) -> bool:
+    """Whether rows of an entity lie in groups."""
+    return group_of(spec, entity) in spec.microdata
+
+
+def _code_match(coding: dict[str, int], parts: tuple[str | Range, ...], test: Test) -> Match:
+    table = np.zeros(len(coding) + 2, dtype=np.bool_)
+    table[[coding[part] for part in parts if isinstance(part, str) and part in coding]] = True
+    return Match(table=table, negated=test.negated)
+
+
+def _scale_match(scale: Scale, parts: tuple[str | Range, ...], test: Test) -> Match:
+    spans = tuple(scale.span(part) for part in parts if isinstance(part, Range) and scale.fits(part))
+    return Match(spans=spans, negated=test.negated)
+
