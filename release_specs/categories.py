@@ -42,10 +42,8 @@ def _over_codes(source: Attribute, into: Categories, path: Path, findings: list[
     uncovered = [category.code for category in source.coded if category.code not in held_by]
     rest = _rest_of(into, path, findings)
     if uncovered and rest is None:
-        message = (
-            f"codes {listed(uncovered)} of '{source.name}' are in no category; "
-            "add them to one, or add a category with the word rest"
-        )
+        which = f"code {uncovered[0]}" if len(uncovered) == 1 else f"codes {listed(uncovered)}"
+        message = f"{which} of '{source.name}' in no category; add to one, or add a category with the word rest"
         findings.append(error("category-gap", path, message, at_key=True))
     if len(findings) > before:
         return ()
@@ -141,7 +139,7 @@ def _gap_message(source: Attribute, scale: Scale, gaps: list[tuple[int, int | No
     number = f"{sum(counts):,} value{'s' if sum(counts) != 1 else ''}" if len(counts) == len(gaps) else "values"
     step = f" at step {write_number(scale.step)}" if scale.step != 1 else ""
     return (
-        f"{number} of '{source.name}'{step} are in no category: {shown}; "
+        f"{number} of '{source.name}'{step} in no category: {shown}; "
         "widen a range, or add a category with the word rest"
     )
 

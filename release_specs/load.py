@@ -23,7 +23,7 @@ from release_specs.source import read_source
 from release_specs.spec import ReleaseSpec
 from release_specs.tree import Tree, parse_tree
 from release_specs.unknown_keys import explain_unknown_key, keys_at
-from release_specs.values import shape_of
+from release_specs.values import UNDECIDED, shape_of
 
 MOST_ROUNDS = 60
 
@@ -95,8 +95,8 @@ def _read(data: Any) -> _Reading:
             return _Reading(spec, frozenset(ReleaseSpec.model_fields) - lost, unknown, tuple(findings))
         except ValidationError as fault:
             details = fault.errors(include_url=False, include_input=True)
-        fresh = [found for item in details for found in _findings_of(item, data, lost)]
-        findings += [found for found in fresh if found not in findings]
+        fresh = [found for item in details for found in _findings_of(item, lost)]
+        findings += [found for found in _without_misspelt(fresh) if found not in findings]
         for item in details:
             _set_aside(rest, _plain_path(item), unknown, lost)
         if all(item["type"] == "missing" and len(item["loc"]) == 1 for item in details):
@@ -107,7 +107,7 @@ def _read(data: Any) -> _Reading:
 
 def _whatever_holds(rest: dict[str, Any], lost: set[str]) -> ReleaseSpec:
     """A spec of the sections that hold; a check that needs a lost section is not run."""
-    whole = {}
+    whole: dict[str, Any] = {"microdata": {}, "tables": {}}
     for name, field in ReleaseSpec.model_fields.items():
         if name in rest and name not in lost:
             try:
@@ -148,6 +148,8 @@ def _set_aside(rest: dict[str, Any], path: Path, unknown: set[str], lost: set[st
     if isinstance(holder, dict) and item and item[-1] in holder:
         removed = holder.pop(item[-1])
         unknown.add(str(item[-1]))
+        if len(item) == 1 and isinstance(removed, dict):
+            unknown.update(removed)
         if section == "microdata" and depth == 2 and isinstance(removed, dict):
             columns = removed.get("columns")
             unknown.update(columns if isinstance(columns, dict) else ())
@@ -156,7 +158,20 @@ def _set_aside(rest: dict[str, Any], path: Path, unknown: set[str], lost: set[st
             rest.pop(section, None)
 
 
-def _findings_of(item: ErrorDetails, data: Any, lost: set[str]) -> list[Finding]:
+def _without_misspelt(findings: list[Finding]) -> list[Finding]:
+    """Without the keys that are missing only because they are misspelt beside."""
+    meant = {
+        (*found.path[:-1], known)
+        for found in findings
+        if found.code == "unknown-key"
+        for known in keys_at(found.path[:-1])
+        if f"did you mean '{known}'?" in found.message
+    }
+    lacking = [(*found.path, found.message.split("'")[1]) if found.code == "missing-key" else () for found in findings]
+    return [found for found, key in zip(findings, lacking, strict=True) if key not in meant]
+
+
+def _findings_of(item: ErrorDetails, lost: set[str]) -> list[Finding]:
     path, kind = _plain_path(item), item["type"]
     at_key = "[key]" in item["loc"]
     if kind == "missing":
@@ -170,6 +185,8 @@ def _findings_of(item: ErrorDetails, data: Any, lost: set[str]) -> list[Finding]
         return [explain_unknown_key(path)]
     if kind in ("model_type", "dict_type", "tuple_type", "list_type", "model_attributes_type"):
         value = item["input"]
+        if value == UNDECIDED:
+            return [error("undecided", path, f"'{UNDECIDED}' marks a choice a person must make; write the value here")]
         if value is None:
             return [error("empty-value", path, "nothing is written under this key; write it out or delete the line")]
         wanted = "a list" if kind in ("tuple_type", "list_type") else "a mapping (key: value)"

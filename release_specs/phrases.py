@@ -176,7 +176,7 @@ class CalendarDay:
 
     def __str__(self) -> str:
         if self.weekday is None:
-            day = f"{self.number}{_suffix(self.number)}" if self.number > 0 else "last day"
+            day = ordinal(self.number) if self.number > 0 else "last day"
         else:
             day = f"{next(word for word, n in ORDINALS.items() if n == self.number)} {WEEKDAYS[self.weekday]}"
         months = "every month" if len(self.months) == 12 else " and ".join(MONTHS[month - 1] for month in self.months)
@@ -220,10 +220,10 @@ def _read_months(text: str, whole: str) -> tuple[int, ...]:
     return tuple(sorted(set(months)))
 
 
-def _suffix(number: int) -> str:
-    if 10 <= number % 100 <= 20:
-        return "th"
-    return {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+def ordinal(number: int) -> str:
+    """`15th`, `2nd`."""
+    suffix = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{suffix}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from fractions import Fraction
 
 from release_specs.categories import recode
@@ -143,6 +144,8 @@ class _Resolver:
             return Attribute(name, label, entity, name, coded, hidden=hidden, up_to=up_to) if coded else None
         valid = column.valid
         if valid is None or valid.low is None or valid.high is None:
+            return None
+        if isinstance(valid.low, date) is not (column.type == "date"):
             return None
         scale = Scale(valid.low, valid.high, column.step or Fraction(1))
         return Attribute(name, label, entity, name, scale=scale, hidden=hidden, unit=column.unit)

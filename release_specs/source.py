@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from pathlib import Path
 
 from release_specs.diagnostics import Diagnostic, Severity, SpecError
@@ -11,6 +11,8 @@ LARGEST_SPEC = 200_000
 """Bytes. A spec is written by hand; long code lists and areas belong in CSV files beside it."""
 
 LARGEST_PUBLIC_FILE = 2_000_000_000
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def read_source(path: Path, *, shown_as: str, largest: int = LARGEST_SPEC) -> str:
@@ -54,20 +56,17 @@ def _decode(data: bytes, shown_as: str) -> str:
 
 
 def _without_control_characters(text: str, shown_as: str) -> str:
-    if text.isprintable():
+    found = _CONTROL.search(text)
+    if found is None:
         return text
-    for index, character in enumerate(text):
-        if unicodedata.category(character) == "Cc" and character not in "\n\r\t":
-            line = text.count("\n", 0, index) + 1
-            column = index - text.rfind("\n", 0, index)
-            raise _fault(
-                shown_as,
-                "bad-character",
-                f"an invisible control character (U+{ord(character):04X}) stands here; delete it",
-                line=line,
-                column=column,
-            )
-    return text
+    at = found.start()
+    raise _fault(
+        shown_as,
+        "bad-character",
+        f"an invisible control character (U+{ord(text[at]):04X}) stands here; delete it",
+        line=text.count("\n", 0, at) + 1,
+        column=at - text.rfind("\n", 0, at),
+    )
 
 
 def _fault(file: str, code: str, message: str, *, line: int = 1, column: int = 1) -> SpecError:

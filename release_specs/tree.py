@@ -31,6 +31,7 @@ Data = dict[str, Any] | list[Any] | str | None
 
 DEEPEST = 40
 MOST_VALUES = 20_000
+LONGEST_LINE = 1_024
 
 
 @dataclass(slots=True)
@@ -48,6 +49,8 @@ class Tree:
             part = path[:end]
             if end == len(path) and not at_key and part in self.values:
                 return self.values[part]
+            if end < len(path) and part in self.values:
+                return self.values[part]
             if part in self.keys:
                 return self.keys[part]
             if part in self.values:
@@ -59,7 +62,7 @@ def parse_tree(text: str, file: str) -> Tree:
     """The tree of one YAML document. Raises `SpecError` when the text is not one."""
     builder = _Builder(file)
     try:
-        for event in YAML(typ="rt", pure=True).parse(text):
+        for event in YAML(typ="safe", pure=True).parse(text):
             builder.take(event)
     except MarkedYAMLError as fault:
         raise _syntax_error(fault, text, file) from None
@@ -101,8 +104,9 @@ class _Builder:
         if self.documents and not self.faults and isinstance(self.tree.data, dict):
             return self.tree
         if not self.faults:
-            found = {list: "a list", str: "plain text"}.get(type(self.tree.data), "nothing")
-            message = f"found {found}; a spec is a list of sections, 'margrave: 1' first. 'margrave init' writes one"
+            data = self.tree.data
+            found = "a list" if isinstance(data, list) else "plain text" if isinstance(data, str) else "nothing"
+            message = f"found {found}; a spec has named sections and begins with 'margrave: 1'. 'margrave init' writes one"
             self.faults.append(Diagnostic(self.tree.file, 1, 1, Severity.ERROR, "not-a-spec", "", message))
         raise SpecError(self.faults)
 
@@ -119,7 +123,8 @@ class _Builder:
                 event, "no-anchors", "anchors and aliases (& and *) are not part of the language; write the text out"
             )
         if event.tag is not None and not (isinstance(event, ScalarEvent) and str(event.tag) == "!"):
-            self._stop(event, "no-tags", f"the tag '{event.tag}' is not part of the language; leave it out")
+            tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
+            self._stop(event, "no-tags", f"the tag '{tag}' is not part of the language; leave it out")
         if self._awaits_key():
             self._key(event)
             return
@@ -141,7 +146,7 @@ class _Builder:
         top = self.stack[-1]
         if not isinstance(event, ScalarEvent):
             self._stop(event, "key-not-text", "a key must be plain text, not a list or a mapping; check the braces")
-        elif event.value == "<<":
+        elif event.value == "<<" and event.implicit[0]:
             self._stop(event, "no-anchors", "merge keys ('<<') are not part of the language; write the text out")
         key = event.value
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
@@ -161,7 +166,7 @@ class _Builder:
         if self.stack:
             top = self.stack[-1]
             path = (*top.path, top.key if isinstance(top.into, dict) and top.key is not None else len(top.into))
-        is_scalar = isinstance(event, ScalarEvent)
+        is_scalar = isinstance(event, ScalarEvent) and bool(event.value or not event.implicit[0])
         in_list = bool(self.stack) and isinstance(self.stack[-1].into, list)
         if is_scalar or in_list or not self.stack:
             self.tree.values[path] = (event.start_mark.line + 1, event.start_mark.column + 1)
@@ -207,6 +212,9 @@ def _syntax_error(fault: MarkedYAMLError, text: str, file: str) -> SpecError:
     if "\t" in written[: len(written) - len(written.lstrip())]:
         message = "a tab is used for indentation; YAML wants spaces"
         return SpecError([Diagnostic(file, line, 1, Severity.ERROR, "tab-indent", "", message)])
+    if len(written) > LONGEST_LINE:
+        message = f"this line has {len(written):,} characters, and a key may have at most 1,024; break it into lines"
+        return SpecError([Diagnostic(file, line, 1, Severity.ERROR, "bad-yaml", "", message)])
     advice = next((words for sign, words in _PLAIN_WORDS if sign in problem), f"this is not YAML: {problem}")
     return SpecError([Diagnostic(file, line, column, Severity.ERROR, "bad-yaml", "", advice)])
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, time
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, Any, LiteralString, cast
+from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -29,7 +29,7 @@ LONGEST_NUMBER = 60
 
 def mistake(code: str, message: str) -> PydanticCustomError:
     """An error in one value: its code for `margrave explain`, and a sentence."""
-    return PydanticCustomError(cast(LiteralString, code), cast(LiteralString, message))
+    return PydanticCustomError(code, message)  # type: ignore[arg-type]
 
 
 def typed(read: Callable[[Any], Any], write: Callable[[Any], Any], **schema: Any) -> tuple[Any, ...]:
@@ -45,7 +45,9 @@ def shape_of(value: object) -> str:
     """What a person would call the thing that was found."""
     if value is None:
         return "nothing"
-    return {dict: "a mapping", list: "a list"}.get(type(value), f"'{value}'")
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    return f"'{value}'"
 
 
 def read_text(value: object) -> str:
@@ -219,8 +221,9 @@ def read_range(value: object) -> Range:
     except PydanticCustomError as fault:
         hyphen = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|:)\s*(-?\d+(?:\.\d+)?)", text)
         advice = f"write {hyphen[1]}..{hyphen[2]}" if hyphen else "write 0..17, 65.., ..17 or 2025-01-01..2025-12-31"
-        code = fault.type if fault.type == "bad-date" else "bad-range"
-        raise mistake(code, f"'{text}' is not a range; {advice}") from None
+        if fault.type == "bad-date":
+            raise
+        raise mistake("bad-range", f"'{text}' is not a range; {advice}") from None
     low, high = points[0], points[-1]
     if low is not None and high is not None:
         if isinstance(low, date) is not isinstance(high, date):

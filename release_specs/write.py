@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from release_specs.outline import WIDTH, quoted
+from release_specs.starter.outline import WIDTH, quoted
 from release_specs.spec import ReleaseSpec
 
 

@@ -13,7 +13,7 @@ from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed
 from release_specs.domain import Attribute, Domain
 from release_specs.microdata import Column
 from release_specs.public_files import PublicFiles
-from release_specs.resolve import entity_of, group_of, members_of
+from release_specs.resolve import entity_of, group_of
 from release_specs.spec import ReleaseSpec
 from release_specs.tables import Table
 from release_specs.values import read_range
@@ -55,9 +55,13 @@ class Draft:
             if entity is not None:
                 yield name, table, entity
 
-    def protected_group(self) -> bool:
-        """Whether the protected unit is a group of rows."""
-        return bool(members_of(self.spec, self.spec.privacy.protect))
+    def nesting_is_clear(self) -> bool:
+        """Whether every group that rows are nested in is declared."""
+        return all(set(entity.group or ()) <= set(self.spec.microdata) for entity in self.spec.microdata.values())
+
+    def levels_are_clear(self) -> bool:
+        """Whether every geography could be read."""
+        return set(self.spec.geography) <= set(self.domain.hierarchies)
 
 
 Check = Callable[[Draft], Iterable[Finding]]
@@ -79,6 +83,8 @@ def needs(*sections: str) -> Callable[[Check], Needing]:
 def unknown_name(draft: Draft, code: str, name: str, known: Iterable[str], path: Path, what: str) -> Iterator[Finding]:
     """A finding for a name that means nothing, unless its own declaration is already reported."""
     names = list(known)
+    if code == "unknown-level" and not draft.levels_are_clear():
+        return
     if name not in names and name not in draft.domain.unknown:
         yield error(code, path, f"'{name}' is not {what}; {did_you_mean(name, names)}")
 

@@ -30,6 +30,8 @@ def a_cap_bounds_every_group(draft: Draft) -> Iterator[Finding]:
     """A protected group says how many rows it may contribute; a cap is on rows that are nested in groups."""
     spec, privacy = draft.spec, draft.spec.privacy
     members = members_of(spec, privacy.protect)
+    if privacy.protect not in spec.microdata or not draft.nesting_is_clear():
+        return
     for member in members:
         if member not in privacy.caps:
             message = (
@@ -70,7 +72,7 @@ def a_table_may_only_lower_the_cap(draft: Draft) -> Iterator[Finding]:
 def every_table_is_inside_the_guarantee(draft: Draft) -> Iterator[Finding]:
     """A table counts the protected unit, its rows, or the groups its records are in; other rows have no proved bound."""
     spec, protect = draft.spec, draft.spec.privacy.protect
-    if protect not in spec.microdata:
+    if protect not in spec.microdata or not draft.nesting_is_clear():
         return
     inside = {protect, *members_of(spec, protect), group_of(spec, protect)}
     for name, table, entity in draft.tables():
@@ -101,7 +103,7 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
     """A row protected by itself is no member of any group, so no table that holds it may use the group's columns."""
     spec, privacy = draft.spec, draft.spec.privacy
     members = members_of(spec, privacy.protect)
-    if privacy.singles is None:
+    if privacy.singles is None or privacy.protect not in spec.microdata or not draft.nesting_is_clear():
         return
     path: Path = ("privacy", "singles")
     if not members:
@@ -116,6 +118,8 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
             if attribute is not None and attribute.owner != member:
                 message = f"'{test.column}' belongs to {attribute.owner}; whether a row is single is decided from the row alone"
                 yield error("singles-look-at-group", where, message)
+    if not all(draft.domain.attribute(members[0], column) for column in privacy.singles.columns()):
+        return
     for name, table, entity in draft.tables():
         held = conditions_of(draft, table.universe)
         if entity in members and not excludes(draft, entity, held, privacy.singles):
@@ -172,7 +176,8 @@ def exact_totals_are_outside_the_guarantee(draft: Draft) -> Iterator[Finding]:
                 "write neighbours: replace, or take the number from a public source (from: file.csv:column)"
             )
             yield error("exact-needs-replace", (*path, "from"), message)
-        reason = _why_not_all_rows(draft, entity, total.by) if entity is not None else None
+        decisive = {*total.by, *(name for held in conditions_of(draft, total.count) for name in held.columns())}
+        reason = _why_not_all_rows(draft, entity, decisive) if entity is not None else None
         if reason is not None:
             message = f"{reason}, so the counted {total.count} differ from the true number"
             if from_microdata:
@@ -183,14 +188,14 @@ def exact_totals_are_outside_the_guarantee(draft: Draft) -> Iterator[Finding]:
                 )
 
 
-def _why_not_all_rows(draft: Draft, entity: str, by: tuple[str, ...]) -> str | None:
+def _why_not_all_rows(draft: Draft, entity: str, decisive: set[str]) -> str | None:
     if entity in draft.spec.privacy.caps:
         return (
             f"rows of {entity} are capped at {draft.spec.privacy.caps[entity]} for each of {draft.spec.privacy.protect}"
         )
     facts = draft.spec.microdata[entity]
     for name, column in facts.columns.items():
-        if (column.area is not None or name in by) and leaves_out(facts, column):
+        if (column.area is not None or name in decisive) and leaves_out(facts, column):
             return f"rows whose '{name}' is outside or missing are left out"
     return None
 

@@ -16,7 +16,7 @@ from release_specs.checks.draft import (
 from release_specs.conditions import Test
 from release_specs.diagnostics import Finding, Path, error
 from release_specs.phrases import FileColumn, Microdata, Rule, TablePart
-from release_specs.tables import Table
+from release_specs.tables import Table, UpTo
 from release_specs.values import write_number
 
 
@@ -127,7 +127,7 @@ def impossible_combinations_can_be_told(draft: Draft) -> Iterator[Finding]:
         known = {name for entity in draft.spec.microdata for name in draft.domain.names(entity)}
         strange = sorted(names - known - draft.domain.unknown)
         for name in strange:
-            yield from unknown_name(draft, "unknown-column", name, sorted(known), path, "an attribute")
+            yield from unknown_name(draft, "unknown-column", name, sorted(known), (*path, name), "an attribute")
         if not strange and not names & draft.domain.unknown:
             message = f"{', '.join(sorted(names))} never meet in one row; a combination is of one entity's attributes"
             yield error("never-meet", path, message)
@@ -160,6 +160,8 @@ def _part_findings(draft: Draft, part: TablePart, table: Table, path: Path) -> I
         return
     entity = draft.entity(table.universe)
     for column, code in part.where:
+        if isinstance(table.by, UpTo):
+            continue
         if column not in table.attributes:
             yield error("unknown-column", path, f"'{column}' is not in the 'by' of '{part.table}'")
         elif entity is not None and (attribute := draft.domain.attribute(entity, column)) is not None:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from release_specs.checks.draft import Draft, needs
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
 from release_specs.domain import MOST_CATEGORIES
-from release_specs.phrases import MONTHS
+from release_specs.phrases import MONTHS, ordinal
 
 CLOCK_YEARS = range(2025, 2038)
 """The years whose clock changes are known to the time-zone tables."""
@@ -41,12 +41,12 @@ def the_calendar_has_such_a_day(draft: Draft) -> Iterator[Finding]:
     schedule = draft.spec.schedule
     if schedule is None or schedule.day is None or schedule.day.weekday is not None:
         return
-    number = schedule.day.number
+    number, text = schedule.day.number, ordinal(schedule.day.number)
     short = [MONTHS[month - 1] for month in schedule.day.months if number > DAYS_IN_MONTH[month - 1]]
     if number == 29 and 2 in schedule.day.months:
         short = ["February in most years"]
     if short:
-        message = f"{listed(short)} has no {number}th day; write 'last day of ...', or an earlier day"
+        message = f"{listed(short)} has no {text}; write 'last day of ...', or an earlier day"
         yield error("day-never-comes", ("schedule", "day"), message)
 
 
@@ -116,8 +116,7 @@ def holidays_are_days(draft: Draft) -> Iterator[Finding]:
 @needs("publish", "tables", "microdata")
 def translations_are_complete(draft: Draft) -> Iterator[Finding]:
     """A labels file translates every published code, and nothing that does not exist."""
-    wanted = _wanted_labels(draft)
-    names = {*wanted, *draft.spec.tables, *draft.levels(), *draft.universes(), "release"}
+    wanted, names = _wanted_labels(draft), _names(draft)
     for language, file in draft.spec.publish.languages.items():
         path: Path = ("publish", "languages", language)
         table = draft.files.table(file, path)
@@ -130,27 +129,34 @@ def translations_are_complete(draft: Draft) -> Iterator[Finding]:
             if name not in names and name not in draft.domain.unknown:
                 message = f"'{name}' is nothing this release publishes; {did_you_mean(name, sorted(names))}"
                 yield error("label-unknown", path, message, place=(file, line, 1))
-            elif code and name in wanted and code not in wanted[name]:
+            elif name in wanted and code not in wanted[name] and code:
                 message = f"'{name}' has no code '{code}'; {did_you_mean(code, wanted[name])}"
                 yield error("label-unknown", path, message, place=(file, line, 1))
-        for name, codes in wanted.items():
-            lacking = [code for code in codes if (name, code) not in translated]
-            if lacking:
-                message = (
-                    f"'{file}' has no label for {name}: {listed(lacking, 6)}; the code's own label is printed there"
-                )
-                yield warning("label-missing", path, message)
+        lacking = {name: [code for code in codes if (name, code) not in translated] for name, codes in wanted.items()}
+        if any(lacking.values()):
+            shown = listed((f"{name} ({listed((code or 'its title' for code in codes), 3)})" for name, codes in lacking.items() if codes), 6)
+            message = f"'{file}' has no label for {shown}; their own labels are printed there"
+            yield warning("label-missing", path, message)
 
 
 def _wanted_labels(draft: Draft) -> dict[str, list[str]]:
-    """Published attributes with the codes that want a label in every language; values of a scale speak for themselves."""
-    wanted: dict[str, list[str]] = {}
+    """What wants a label in every language: published codes, and titles (an empty code); a scale speaks for itself."""
+    wanted = {name: [""] for name, table in draft.spec.tables.items() if table.title is not None}
     for _, table, entity in draft.tables():
         for word in table.attributes:
             attribute = draft.domain.attribute(entity, word)
             if attribute is not None and attribute.scale is None and len(attribute.coded) < MOST_CATEGORIES:
                 wanted[word] = [category.code for category in attribute.coded]
     return wanted
+
+
+def _names(draft: Draft) -> set[str]:
+    """Everything a labels file may name."""
+    spec = draft.spec
+    names = {"release", *spec.tables, *spec.recodes, *draft.levels(), *draft.universes()}
+    for entity in spec.microdata.values():
+        names |= set(entity.columns)
+    return names.union(*spec.derive.values())
 
 
 CHECKS = (

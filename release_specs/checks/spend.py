@@ -97,7 +97,7 @@ def spending_names_tables_and_levels(draft: Draft) -> Iterator[Finding]:
                 if name in seen:
                     yield error("attribute-twice", path, f"'{name}' has two shares; keep one", at_key=True)
                 seen.add(name)
-    for name in draft.spec.spend.optimal.importance:
+    for name in draft.spec.spend.optimal.importance if draft.levels_are_clear() else ():
         path = ("spend", "optimal", "importance", name)
         yield from unknown_name(draft, "unknown-table", name, [*tables, *levels], path, "a table or level")
 
@@ -111,7 +111,8 @@ def shares_add_up(draft: Draft) -> Iterator[Finding]:
         if total > 1:
             sum_text = " + ".join(str(share) for share in division.stated.values())
             lines = sorted({draft.line((*division.path, name)) for name in division.stated})
-            message = f"{sum_text} = {total}, over by {total - 1} (lines {listed(lines)}); lower some shares"
+            where = f"line{'s' if len(lines) > 1 else ''} {listed(lines)}"
+            message = f"{sum_text} = {total}, over by {total - 1} ({where}); lower some shares"
             yield error("shares-exceed", division.path, message, at_key=True)
         elif len(takers) > 1 or (takers and division.rest is not None):
             who = listed([*takers, *(["rest"] if division.rest else [])])
@@ -132,15 +133,12 @@ def everything_published_is_paid_for(draft: Draft) -> Iterator[Finding]:
     for division in divisions(draft):
         if division.rest is not None or sum(division.stated.values()) > 1:
             continue
-        for name in division.unnamed:
-            table = draft.spec.tables.get(name)
-            if table is not None and table.precision:
-                continue
-            if name == "whole" or name in draft.domain.unknown:
-                continue
-            kind = "table" if division.what == "tables" else "level"
+        promised = {name for name, table in draft.spec.tables.items() if table.precision}
+        unpaid = [name for name in division.unnamed if name not in promised | draft.domain.unknown | {"whole"}]
+        if unpaid:
             message = (
-                f"{kind} '{name}' has no share here; add one, write '{name}: none' to compute it, or add rest: optimal"
+                f"{listed(unpaid)} {'has' if len(unpaid) == 1 else 'have'} no share here; "
+                f"add rest: optimal, or a share ('{unpaid[0]}: none' if it is to be computed from other {division.what})"
             )
             yield error("unpaid", division.path, message, at_key=True)
 

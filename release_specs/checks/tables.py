@@ -164,7 +164,9 @@ def quantile_grids_fit_the_clip(draft: Draft) -> Iterator[Finding]:
             if (quantiles.every / step).denominator != 1:
                 message = f"{write_number(quantiles.every)} is not a multiple of the step {write_number(step)}"
                 yield error("bins-off-step", path, message)
-            elif ((clip.high - clip.low) / quantiles.every).denominator != 1:
+            elif all((end / step).denominator == 1 for end in (clip.low, clip.high)) and (
+                (clip.high - clip.low) / quantiles.every
+            ).denominator != 1:
                 message = f"the clip {clip} is not a whole number of grid steps of {write_number(quantiles.every)}"
                 yield error("bins-off-step", path, message)
 
@@ -198,7 +200,7 @@ def computed_tables_use_other_tables(draft: Draft) -> Iterator[Finding]:
             yield from unknown_name(draft, "unknown-table", part, tables, path, "a table")
             if part in tables and tables[part].is_free:
                 yield error("computed-of-computed", path, f"'{part}' is computed itself; use the tables it is made of")
-        known = [tables[part] for part, _ in parts if part in tables]
+        known = [tables[part] for part, _ in parts if part in tables and not tables[part].is_free]
         if len(known) == len(parts):
             yield from _computed_shape(draft, name, table, known)
 
@@ -210,7 +212,7 @@ def _computed_shape(draft: Draft, name: str, table: Table, parts: list[Table]) -
             yield error("unknown-column", ("tables", name, "by", index), message)
     levels = [_levels_of(draft, part) for part in parts]
     for level in (table.at or ()) if table.at != ("all",) else ():
-        if any(level not in known for known in levels) and level not in draft.domain.unknown:
+        if any(level not in known for known in levels) and draft.levels_are_clear():
             message = (
                 f"the tables it is computed from are not all published at '{level}'; leave it out, or add it there"
             )

@@ -96,7 +96,9 @@ def derived_attributes_look_at_member_rows(draft: Draft) -> Iterator[Finding]:
         if group not in spec.microdata:
             yield from unknown_name(draft, "unknown-entity", group, spec.microdata, path, "an entity")
             continue
-        if not members and group not in draft.domain.unknown:
+        if not members and (group in draft.domain.unknown or not draft.nesting_is_clear()):
+            continue
+        if not members:
             yield error(
                 "not-nested", path, f"no rows are nested in '{group}', so nothing can be derived for it", at_key=True
             )

@@ -15,7 +15,7 @@ MOST_EXAMPLE_CODES = 20
 
 def column_entries(file: DescribedFile, known: Description) -> tuple[Entry | Remark, ...]:
     """The columns of a file, in its order; identifiers are keys and groups, not columns."""
-    return tuple(_column(column, file, known) for column in file.columns if column.kind != "id")
+    return tuple(_column(column, file, known) for column in file.columns if column.kind not in ("id", "skip"))
 
 
 def example_column(file: DescribedFile) -> str | None:
@@ -42,14 +42,14 @@ def _column(column: DescribedColumn, file: DescribedFile, known: Description) ->
     if column.kind == "weight":
         return Remark(
             f"{column.name} ({column.label}) looks like a survey weight, and weights are not offered: tables count "
-            "records. If it is a measurement of its own, delete the # below.",
+            "records. If it is something else, delete the # of the next line.",
             (_in_one_line(column, facts),),
         )
     if column.kind == "categorical" and column.open_list is not None:
         why = f" ({column.open_list})" if column.open_list else ""
         return Remark(
             f"{column.name} needs a code list{why}: write {_codes_file(column, file)} (code,label) from the "
-            "documentation, then delete the # below.",
+            "documentation and delete the # of the next line.",
             (_in_one_line(column, facts),),
         )
     if column.kind == "geography" and (file.name, column.name) not in spines_of(known):
@@ -70,35 +70,36 @@ def _in_one_line(column: DescribedColumn, facts: tuple[Entry, ...]) -> str:
 def _facts(column: DescribedColumn, file: DescribedFile, known: Description) -> tuple[Entry, ...]:
     facts = [Entry("label", column.label)] if column.label and column.label != column.name else []
     facts += _type_of(column, file, known)
-    if column.kind == "money" or column.clip:
+    if column.clip and not known.source:
+        facts.append(Entry("clip", column.clip))
+    elif column.kind == "money" or column.clip:
         what = "bounds one record's influence on sums and means"
         facts.append(Entry("clip", Undecided(what, column.clip, known.source)))
     if column.not_applicable and column.kind != "geography":
         none = column.not_applicable
-        who = f"{column.not_applicable_to}; say who has a value with applies_to: CONDITION"
-        value: Value = none[0] if len(none) == 1 else none
-        facts.append(Entry("not_applicable", value, beside=who if column.not_applicable_to else ""))
+        beside = f"none for: {column.not_applicable_to}" if column.not_applicable_to else ""
+        facts.append(Entry("not_applicable", none[0] if len(none) == 1 else none, beside=beside))
     return tuple(facts)
 
 
+_RANGES = {
+    "integer": "the valid whole numbers, such as 0..99",
+    "number": "the valid numbers, such as 0..100",
+    "date": "the valid days, such as 2025-01-01..2025-12-31",
+}
+
+
 def _type_of(column: DescribedColumn, file: DescribedFile, known: Description) -> list[Entry]:
-    if column.kind == "geography":
+    word = {"money": "number", "weight": "integer"}.get(column.kind or "", column.kind)
+    if word in _RANGES:
+        step = column.step or Undecided("values are rounded to multiples of this", _step(column))
+        return [Entry(word, _range(column, _RANGES[word]))] + ([Entry("step", step)] if word == "number" else [])
+    if word == "geography":
         spine = spines_of(known).get((file.name, column.name))
         return [Entry("area", spine.name)] if spine else []
-    if column.kind == "integer":
-        return [Entry("integer", _range(column, "the valid whole numbers, such as 0..99"))]
-    if column.kind == "weight":
-        return [Entry("integer", column.valid or "RANGE")]
-    if column.kind == "date":
-        return [Entry("date", _range(column, "the valid days, such as 2025-01-01..2025-12-31"))]
-    if column.kind in ("number", "money"):
-        step = Undecided("values are rounded to multiples of this", _step(column))
-        return [Entry("number", _range(column, "the valid numbers, such as 0..100")), Entry("step", step)]
-    if column.kind is None:
+    if word is None:
         return [
-            Entry(
-                "codes", Undecided("{code: label}, [codes] or file.csv; or instead of codes an integer, number, date")
-            )
+            Entry("codes", Undecided("{code: label}, [codes] or file.csv; or instead: integer, number, date, area"))
         ]
     return [Entry("codes", _codes(column, file))]
 
@@ -107,7 +108,7 @@ def _range(column: DescribedColumn, what: str) -> Value:
     known = column.valid and read_range(column.valid)
     if isinstance(known, Range) and known.low is not None and known.high is not None:
         return column.valid
-    return Undecided(f"{what}; both ends are needed", "")
+    return Undecided(f"{what}; both ends are needed")
 
 
 def _step(column: DescribedColumn) -> str:

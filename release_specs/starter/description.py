@@ -30,6 +30,8 @@ class DescribedColumn:
     valid: str = ""
     """A range as the language writes it, such as `0..99`."""
     clip: str = ""
+    """Suggested by documentation, or decided by a person who answered."""
+    step: str = ""
     levels: tuple[str, ...] = ()
     refers_to: tuple[str, str] | None = None
     """The file and the column this one points at."""
@@ -66,7 +68,7 @@ class Description:
     files: tuple[DescribedFile, ...]
     areas: tuple[DescribedFile, ...] = ()
     source: str = ""
-    """Who says so, as a sentence names it: `the dictionary`."""
+    """Who documents it, as a sentence names it: `the dictionary`. Empty where a person answered."""
     title: str = ""
     protect: str = ""
     cap: str = ""
@@ -78,7 +80,33 @@ class Description:
         known = {file.name for file in (*self.files, *self.areas)}
         found: dict[str, tuple[str, str]] = {}
         for file in self.files:
-            for group, column in file.references:
-                if group not in known:
-                    found.setdefault(group, (file.name, column))
+            group = self.group_of(file)
+            if group is not None and group[0] not in known:
+                found.setdefault(group[0], (file.name, group[1]))
         return found
+
+    @property
+    def suggested_unit(self) -> str:
+        """Whom to protect: who the documentation says, else the group that rows lie in, else the first file."""
+        groups = [group[0] for file in self.files if (group := self.group_of(file)) is not None]
+        return self.protect or next(iter(groups), self.files[0].name)
+
+    def referred(self, name: str) -> list[str]:
+        """The columns of a file that other files point at."""
+        pointing = [column for file in self.files for column in file.columns if column.kind == "id"]
+        targets = [column.refers_to for column in pointing if column.refers_to is not None]
+        return list(dict.fromkeys(column for file, column in targets if file == name))
+
+    def group_of(self, file: DescribedFile) -> tuple[str, str] | None:
+        """The group that rows of a file lie in, and the column that says so; groups do not lie in groups."""
+        if self.referred(file.name):
+            return None
+        return next(iter(file.references), None)
+
+    def groups_of(self, name: str) -> list[str]:
+        """The group that rows of the named file lie in, if there is one."""
+        return [group[0] for file in self.files if file.name == name and (group := self.group_of(file)) is not None]
+
+    def members_of(self, name: str) -> list[str]:
+        """The files whose rows lie in a group."""
+        return [file.name for file in self.files if (group := self.group_of(file)) is not None and group[0] == name]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import PydanticCustomError
@@ -94,11 +95,8 @@ def _with_protected(described: Description, unit: str) -> Description:
     """The first word of the protected unit, where it names a file or a group: `household, at most 20 persons`."""
     first = re.match(r"\w+", unit)
     known = [*(file.name for file in described.files), *described.implied_groups]
-    if first is None or plural(first[0].lower()) not in known:
-        return described
-    return Description(
-        described.files, described.areas, described.source, described.title, plural(first[0].lower()), described.cap
-    )
+    named = plural(first[0].lower()) if first is not None else ""
+    return replace(described, protect=named) if named in known else described
 
 
 def _area_lists(files: list[DescribedFile]) -> set[str]:
@@ -116,7 +114,8 @@ def _read_tables(data: Any) -> list[DescribedFile]:
         raise StarterError(f"'tables' of the dictionary is {_kind_of(data)}; {_ADVICE}")
     files = []
     for name, columns in data.items():
-        files.append(_read_file(name, columns["columns"] if isinstance(columns, dict) and columns else columns, ""))
+        inner = columns.get("columns", columns) if isinstance(columns, dict) else columns
+        files.append(_read_file(name, inner, ""))
     return files
 
 
@@ -141,7 +140,7 @@ def _read_column(facts: dict[str, Any], where: str, group_id: str) -> DescribedC
     for code, meaning in _read_codes(facts.get("codes"), where):
         if code in values or _NOT_APPLICABLE.match(meaning):
             values = (*values, code) if code not in values else values
-            reason = reason or meaning
+            reason = reason or _whom(meaning)
         else:
             codes.append((code, meaning))
     refers_to = _read_reference(facts.get("refers_to"), where)
@@ -160,7 +159,7 @@ def _read_column(facts: dict[str, Any], where: str, group_id: str) -> DescribedC
         refers_to=refers_to,
         unique=facts.get("unique") is True,
         not_applicable=values,
-        not_applicable_to="" if reason.lower() in ("not applicable", "n/a") else reason,
+        not_applicable_to=reason,
         note=_text(facts.get("note")),
     )
 
@@ -173,7 +172,7 @@ def _read_kind(facts: dict[str, Any], label: str, *, is_group_id: bool) -> str |
         return "categorical"
     if kind in ("integer", "number") and re.search(r"\bweights?\b", label, re.IGNORECASE):
         return "weight"
-    return kind if kind in KINDS or not kind else f"other: {kind}"
+    return (kind if kind in KINDS else f"other: {kind}") if kind else None
 
 
 def _read_codes(data: Any, where: str) -> list[tuple[str, str]]:
@@ -200,6 +199,12 @@ def _read_not_applicable(data: Any, where: str) -> tuple[tuple[str, ...], str]:
     values, _, reason = data.partition(": ")
     named = tuple(value.strip() for value in values.split(" / "))
     return tuple(value for value in named if value not in ("null", "")), reason.strip()
+
+
+def _whom(meaning: str) -> str:
+    """`N/A (less than 3 years old)` without its brackets: who has no value."""
+    rest = meaning[len(found[0]) :] if (found := _NOT_APPLICABLE.match(meaning)) else meaning
+    return re.sub(r"^[\s:;,-]*\(?|\)?$", "", rest).strip()
 
 
 def _read_bounds(data: Any, word: str, where: str) -> str:

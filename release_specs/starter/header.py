@@ -10,15 +10,16 @@ import csv
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic_core import PydanticCustomError
 
-from release_specs.starter.description import DescribedColumn, DescribedFile, Description, StarterError
 from release_specs.diagnostics import did_you_mean
+from release_specs.starter.description import DescribedColumn, DescribedFile, Description, StarterError
 from release_specs.starter.dictionary import as_name, plural, read_json
-from release_specs.values import read_range
+from release_specs.values import read_positive, read_range, write_number
 
 LONGEST_HEADER = 65_536
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -37,6 +38,7 @@ Ask = Callable[[str, str], str]
 """Puts a question to a person, with a default; answers what was typed, or the default where nothing was."""
 
 Answers = Mapping[str, DescribedColumn]
+_Answer = TypeVar("_Answer")
 
 
 def read_header(path: Path, delimiter: str | None = None) -> tuple[tuple[str, ...], str]:
@@ -128,19 +130,21 @@ def _ask_column(name: str, ask: Ask) -> DescribedColumn:
         return _identifier(name, group)
     column = replace(column, kind=TYPES[kind], label=_asked(ask, f"{name}: label (blank for none)", "", str))
     if kind == "codes":
-        column = _asked(
-            ask, f"{name}: codes (1=Male, 2=Female; or A, B; or codes.csv)", "", lambda text: _with_codes(column, text)
-        )
+        question = f"{name}: codes (1=Male, 2=Female; or A, B; or codes.csv)"
+        column = _asked(ask, question, "", partial(_with_codes, column))
         none = _asked(ask, f"{name}: code that means not applicable (blank for none)", "", str)
         return replace(column, not_applicable=(none,) if none else ())
     if kind == "area":
         levels = _asked(ask, f"{name}: levels, the whole first (country, region, {name})", "", _split)
         return replace(column, levels=levels)
     example = "2025-01-01..2025-12-31" if kind == "date" else "0..99"
-    return replace(column, valid=_asked(ask, f"{name}: valid range, such as {example}", "", _checked_range))
+    column = replace(column, valid=_asked(ask, f"{name}: valid range, such as {example}", "", _checked_range))
+    if kind == "number":
+        return replace(column, step=_asked(ask, f"{name}: rounded to multiples of, such as 0.01", "", _checked_step))
+    return column
 
 
-def _asked(ask: Ask, question: str, default: str, check: Callable[[str], Any]) -> Any:
+def _asked(ask: Ask, question: str, default: str, check: Callable[[str], _Answer]) -> _Answer:
     """The answer, checked; the question is put again, with what was wrong, a few times."""
     wrong = ""
     for _ in range(MOST_TRIES):
@@ -170,6 +174,13 @@ def _checked_range(text: str) -> str:
         raise StarterError(fault.message()) from None
 
 
+def _checked_step(text: str) -> str:
+    try:
+        return write_number(read_positive(text)) if text else ""
+    except PydanticCustomError as fault:
+        raise StarterError(fault.message()) from None
+
+
 def _split(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in re.split(";" if ";" in text else ",", text) if part.strip())
 
@@ -184,12 +195,12 @@ def _with_codes(column: DescribedColumn, text: str) -> DescribedColumn:
     return replace(column, codes=codes)
 
 
-_KEYS = ("type", "label", "codes", "range", "clip", "levels", "group", "not_applicable")
+_KEYS = ("type", "label", "codes", "range", "step", "clip", "levels", "group", "not_applicable")
 
 
 def read_answers(text: str, header: tuple[str, ...]) -> Answers:
-    """Answers from JSON: `{column: {type, label, codes | range | levels | group, clip, not_applicable}}`."""
-    data = read_json(text, "the answers")
+    """Answers from JSON: `{column: {type, label, codes | range | levels | group, step, clip, not_applicable}}`."""
+    data = read_json(text, "the answer file")
     if not isinstance(data, dict):
         raise StarterError('the answers are not an object; expected {"column": {"type": "integer", "range": "0..99"}}')
     for name in data:
@@ -214,6 +225,7 @@ def _read_answer(name: str, data: Any) -> DescribedColumn:
             label=_word(data, "label"),
             valid=_checked_range(_word(data, "range")),
             clip=_checked_range(_word(data, "clip")),
+            step=_checked_step(_word(data, "step")),
             levels=_words(data, "levels"),
             not_applicable=_words(data, "not_applicable"),
         )
@@ -250,5 +262,7 @@ def _words(data: dict[str, Any], key: str) -> tuple[str, ...]:
 def describe_header(entity: str, answers: Answers, delimiter: str) -> Description:
     """The one file that the answers are about."""
     name = as_name(entity)
-    columns = tuple(column for column in answers.values() if column.kind != "skip")
+    columns = tuple(answers.values())
+    if any(column.refers_to is not None and column.refers_to[0] == name for column in columns):
+        raise StarterError(f"'{name}' cannot lie in groups of the same name; call the group something else")
     return Description(files=(DescribedFile(name, columns),), delimiter=delimiter)

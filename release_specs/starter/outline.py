@@ -104,8 +104,7 @@ def inline(value: Value) -> str:
         return UNDECIDED
     if isinstance(value, tuple):
         return f"[{', '.join(map(inline, value))}]"
-    pairs = (f"{quoted(entry.key)}: {inline(entry.value)}" for entry in value.entries if isinstance(entry, Entry))
-    return f"{{{', '.join(pairs)}}}"
+    return f"{{{', '.join(f'{quoted(entry.key)}: {inline(entry.value)}' for entry in _entries(value))}}}"
 
 
 def comment_text(text: str) -> str:
@@ -127,40 +126,46 @@ def _block_lines(block: Block, indent: int) -> Iterator[Line]:
         yield from _comment_lines(Remark(entry.above), indent)
         lead = " " * indent + f"{quoted(entry.key)}:"
         if entry in short:
-            yield lead.ljust(indent + width + 1) + " " + inline(entry.value), _comment_of(entry)
+            yield lead.ljust(indent + width + 1) + " " + inline(entry.value), "; ".join(_comments(entry))
         elif isinstance(entry.value, Block):
             yield lead, comment_text(entry.beside)
             yield from _block_lines(entry.value, indent + 2)
 
 
 def _fits(entry: Entry, indent: int) -> bool:
+    """Whether an entry stands in one line: there is room, and at most one comment inside it."""
     if not isinstance(entry.value, Block):
         return True
-    return entry.value.fit and _is_settled(entry.value) and indent + len(entry.key) + len(inline(entry.value)) <= WIDTH
+    text, comments = inline(entry.value), _comments(entry)
+    room = WIDTH - indent - len(quoted(entry.key)) - sum(map(len, comments))
+    return _may_close(entry.value) and len(comments) <= 1 and len(text) <= room
 
 
-def _is_settled(block: Block) -> bool:
-    """Whether nothing in the block needs a comment, or wants a line of its own."""
-    for entry in block.entries:
-        if isinstance(entry, Remark) or entry.beside or entry.above or _choices(entry.value):
-            return False
-        if isinstance(entry.value, Block) and not (entry.value.fit and _is_settled(entry.value)):
-            return False
-    return True
+def _may_close(block: Block) -> bool:
+    """Whether the block, and all within it, may be written between braces."""
+    if not block.fit or any(isinstance(entry, Remark) or entry.above for entry in block.entries):
+        return False
+    return all(_may_close(entry.value) for entry in _entries(block) if isinstance(entry.value, Block))
 
 
-def _choices(value: Value) -> list[Undecided]:
-    parts = value if isinstance(value, tuple) else (value,)
-    return [part for part in parts if isinstance(part, Undecided)]
+def _entries(block: Block) -> list[Entry]:
+    return [entry for entry in block.entries if isinstance(entry, Entry)]
 
 
-def _comment_of(entry: Entry) -> str:
-    return comment_text("; ".join(filter(None, [entry.beside, *(part.comment for part in _choices(entry.value))])))
+def _comments(entry: Entry) -> list[str]:
+    """What has to be said beside an entry and all within it."""
+    found = [comment_text(entry.beside)] if entry.beside else []
+    if isinstance(entry.value, Block):
+        return found + [comment for inner in _entries(entry.value) for comment in _comments(inner)]
+    parts = entry.value if isinstance(entry.value, tuple) else (entry.value,)
+    return found + [comment_text(part.comment) for part in parts if isinstance(part, Undecided)]
 
 
 def _comment_lines(remark: Remark, indent: int) -> Iterator[Line]:
     lead = " " * indent + "# "
-    for line in textwrap.wrap(comment_text(remark.text), WIDTH - len(lead), break_long_words=False):
+    for line in textwrap.wrap(
+        comment_text(remark.text), WIDTH - len(lead), break_long_words=False, break_on_hyphens=False
+    ):
         yield lead + line, ""
     for line in remark.lines:
         yield lead + comment_text(line), ""
@@ -174,6 +179,7 @@ def _aligned_comments(lines: Iterator[Line]) -> Iterator[str]:
             run.append(line)
             continue
         width = max((len(text) for text, _ in run), default=0)
+        width = width if width <= WIDTH // 2 else 0
         yield from (f"{text.ljust(width)}   # {comment}" for text, comment in run)
         run = []
         if line[0]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tabulation.synthetic.variables import Integers, Variable
 
-FALL = 0.9
+FALL = 1.1
 """The exponent of Zipf's law: the n-th code occurs about n to the minus this as often as the first."""
 SEXES = re.compile(r"(fe)?males?|men|wom[ae]n|man|boys?|girls?", re.IGNORECASE)
 

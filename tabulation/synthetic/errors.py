@@ -1,6 +1,6 @@
 """What can go wrong while microdata are generated.
 
-    SynthesisError    the spec asks for records that cannot exist, or the files cannot be written
+SynthesisError    the spec asks for records that cannot exist, or the files cannot be written
 """
 
 from __future__ import annotations

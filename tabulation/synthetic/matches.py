@@ -31,11 +31,10 @@ class Match:
 
     def meets(self, places: Integers) -> Bools:
         """For each row whether it meets the test; a row of several answers meets it with any of them."""
-        found = self._wanted(places)
+        found, given = self._wanted(places), places >= 0
         if places.ndim > 1:
-            found = found.any(axis=1)
-            places = places.max(axis=1)
-        return (~found & (places >= 0)) if self.negated else found
+            found, given = np.logical_or.reduce(found, axis=1), np.logical_or.reduce(given, axis=1)
+        return (~found & given) if self.negated else found
 
     def _wanted(self, places: Integers) -> Bools:
         if self.table is not None:
@@ -49,12 +48,16 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a test means for an entity: the owner and base column whose places decide, and which of them are wanted."""
+    """What a test means for an entity: the owner and base column whose places decide, and which of them are wanted.
+
+    `spine` is that of an area column.
+    """
 
     owner: str
     base: str
     derived: bool
     match: Match
+    spine: str | None = None
 
 
 @dataclass(slots=True)
@@ -70,15 +73,34 @@ class Meanings:
         """What `test` asks of a row of `entity`."""
         if (entity, test) not in self._known:
             attribute = self.domain.attribute(entity, test.column)
-            if attribute is None:
+            if attribute is not None:
+                self._known[entity, test] = self._find(attribute, test)
+            elif (owner := self._area_owner(entity, test.column)) is not None:
+                self._known[entity, test] = self._find_area(owner, test)
+            else:
                 raise SynthesisError(f"a condition names '{test.column}', which means nothing for '{entity}'")
-            self._known[entity, test] = self._find(attribute, test)
         return self._known[entity, test]
 
     def can_read(self, entity: str, columns: frozenset[str]) -> bool:
         """Whether all these names mean something for rows of `entity`, and one of them is its own."""
-        found = [self.domain.attribute(entity, column) for column in columns]
-        return None not in found and any(attribute is not None and attribute.owner == entity for attribute in found)
+        owners = [self._owner(entity, column) for column in columns]
+        return None not in owners and entity in owners
+
+    def _owner(self, entity: str, name: str) -> str | None:
+        attribute = self.domain.attribute(entity, name)
+        return self._area_owner(entity, name) if attribute is None else attribute.owner
+
+    def _area_owner(self, entity: str, name: str) -> str | None:
+        owners = (owner for owner in (entity, group_of(self.spec, entity)) if owner is not None)
+        return next((owner for owner in owners if self._is_area(owner, name)), None)
+
+    def _is_area(self, owner: str, name: str) -> bool:
+        return (owner, name) in self.variables and self.variables[owner, name].column.area is not None
+
+    def _find_area(self, owner: str, test: Test) -> Meaning:
+        variable = self.variables[owner, test.column]
+        match = _code_match(variable.place_of, test.wanted, test)
+        return Meaning(owner, test.column, derived=False, match=match, spine=variable.column.area)
 
     def coding_of(self, owner: str, base: str) -> dict[str, int] | Scale:
         """How the values of a column or derived attribute are numbered: codes by name, or a scale."""
@@ -124,15 +146,7 @@ class Meanings:
                 return category.holds[0]
             if attribute.scale is not None and (point := as_point(edition)) is not None:
                 return Range(point, point)
-        if attribute.coded:
-            return attribute.coded[0].holds[0]
-        assert attribute.scale is not None
-        return Range(attribute.scale.low, attribute.scale.low)
-
-
-def has_group(spec: ReleaseSpec, entity: str) -> bool:
-    """Whether rows of an entity lie in groups."""
-    return group_of(spec, entity) in spec.microdata
+        return attribute.coded[0].holds[0] if attribute.scale is None else Range(*[attribute.scale.low] * 2)
 
 
 def _code_match(coding: dict[str, int], parts: tuple[str | Range, ...], test: Test) -> Match:
@@ -144,4 +158,3 @@ def _code_match(coding: dict[str, int], parts: tuple[str | Range, ...], test: Te
 def _scale_match(scale: Scale, parts: tuple[str | Range, ...], test: Test) -> Match:
     spans = tuple(scale.span(part) for part in parts if isinstance(part, Range) and scale.fits(part))
     return Match(spans=spans, negated=test.negated)
-

@@ -129,4 +129,5 @@ def _sizes_around(cap: int) -> Integers:
     spread = 0.9
     normal = np.array([NormalDist().inv_cdf((i + 0.5) / SIZE_TABLE) for i in range(SIZE_TABLE)])
     sizes = (cap + 1) * np.exp(spread * (normal - NormalDist().inv_cdf(0.98)))
-    return np.maximum(np.floor(np.minimum(sizes, 4 * cap + 4)), 1).astype(np.int64)
+    table: Integers = np.maximum(np.floor(np.minimum(sizes, 4 * cap + 4)), 1).astype(np.int64)
+    return table

@@ -8,7 +8,6 @@ from enum import IntEnum
 import numpy as np
 
 from release_specs.conditions import Condition, Test
-from release_specs.resolve import group_of
 from tabulation.synthetic.matches import YES_NO, Meanings
 from tabulation.synthetic.variables import NOTHING, Bools, Integers
 
@@ -26,16 +25,24 @@ EVERY_ROLE = frozenset(Role)
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of one entity. `parent` is the row of the group each lies in, `role` its part there."""
+    """The rows of one entity. `parent` is the row of the group each lies in, `role` its part there.
+
+    Rows that lie in no group have neither parents nor positions in it.
+    """
 
     entity: str
     count: int
     role: Integers
-    parent: Integers | None = None
-    position: Integers | None = None
+    parent: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    position: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     archetype: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int16))
     areas: dict[str, Integers] = field(default_factory=dict)
     places: dict[str, Integers] = field(default_factory=dict)
+
+    @property
+    def nested(self) -> bool:
+        """Whether they lie in groups."""
+        return len(self.parent) > 0
 
 
 @dataclass(slots=True)
@@ -59,19 +66,13 @@ class Population:
             meaning = self.meanings.of(entity, test)
             places = self.places_of(meaning.owner, meaning.base)
             found = meaning.match.meets(places)
-            met &= found if meaning.owner == entity else self._inherited(entity, found)
+            met &= found if meaning.owner == entity else found[self.rows[entity].parent]
         return met
 
     def places_of(self, owner: str, base: str) -> Integers:
         """What was drawn of a column, or follows for a derived attribute; one entry for each row of `owner`."""
         drawn = self.rows[owner].places.get(base)
         return self._derive(owner, base) if drawn is None else drawn
-
-    def _inherited(self, entity: str, found: Bools) -> Bools:
-        parent = self.rows[entity].parent
-        assert parent is not None, f"{entity} has no group"
-        inherited: Bools = found[parent]
-        return inherited
 
     def _derive(self, group: str, name: str) -> Integers:
         """An attribute of groups from their rows; singles are members of no group."""
@@ -84,7 +85,6 @@ class Population:
         chosen = rows.role != Role.SINGLE
         if made.where is not None:
             chosen = chosen & self.meets(member, made.where)
-        assert rows.parent is not None, f"{member} has no group"
         numbers = np.bincount(rows.parent[chosen], minlength=groups)
         if made.number_of is not None:
             return numbers
@@ -94,7 +94,3 @@ class Population:
         places = self.places_of(member, base)
         values[rows.parent[chosen]] = places[chosen] if places.ndim == 1 else places[chosen, 0]
         return np.where(numbers == 1, values, NOTHING)
-
-    def group_of(self, entity: str) -> str | None:
-        """The group that rows of an entity lie in."""
-        return group_of(self.meanings.spec, entity)

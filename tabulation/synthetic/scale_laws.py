@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -26,7 +25,7 @@ def scale_tables(variable: Variable, archetypes: int, random: np.random.Generato
     """A table of equally likely places for each archetype."""
     lean = random.normal(0, 1, archetypes)
     first, last = variable.span
-    if isinstance(variable.scale and variable.scale.low, date):
+    if variable.is_days:
         tables = [first + (last - first) * _chances() ** np.exp(0.1 * part - 0.2) for part in lean]
     elif is_age(variable):
         tables = [first + table_of(_pyramid(variable, part), ENTRIES) for part in lean]
@@ -35,7 +34,8 @@ def scale_tables(variable: Variable, archetypes: int, random: np.random.Generato
     else:
         tables = [_body(variable, part) for part in lean]
     kind = np.int32 if last < 2**31 else np.int64
-    return np.clip(np.rint(np.stack(tables)), first, last).astype(kind)
+    rounded: Integers = np.clip(np.rint(np.stack(tables)), first, last).astype(kind)
+    return rounded
 
 
 def is_age(variable: Variable) -> bool:
@@ -59,8 +59,7 @@ def clip_span(variable: Variable) -> tuple[int, int]:
 
 
 def _place(variable: Variable, point: Endpoint) -> int:
-    assert variable.scale is not None
-    return variable.scale.index(point)
+    return variable.ruler.index(point)
 
 
 def _is_money(variable: Variable) -> bool:
@@ -104,7 +103,7 @@ def _money(variable: Variable, lean: float) -> Floats:
         values[: ENTRIES // 12] = zero
     if first < zero:
         losses = ENTRIES // 100
-        values[:losses] = zero - np.minimum(body[-losses:] * 0.05 + 1, zero - first)
+        values[:losses] = zero - np.minimum(body[:: ENTRIES // losses][:losses] * 0.1 + 1, zero - first)
     return values
 
 

@@ -47,16 +47,26 @@ class Variable:
             return 0, len(self.texts) - 1
         low, high, step = self.scale.low, self.scale.high, self.scale.step
         if isinstance(low, Fraction) and isinstance(high, Fraction):
-            origin = self.origin
-            return ceil(low / step) - origin, floor(high / step) - origin
+            return ceil(low / step) - self.origin, floor(high / step) - self.origin
         return 0, (self.scale.size or 1) - 1
+
+    @property
+    def ruler(self) -> Scale:
+        """The scale of a variable that has one."""
+        if self.scale is None:
+            raise TypeError(f"'{self.name}' holds codes, not numbers or days")
+        return self.scale
+
+    @property
+    def is_days(self) -> bool:
+        """Whether it holds days of the calendar."""
+        return self.column.date is not None
 
     @cached_property
     def origin(self) -> int:
         """Place 0 of a scale, in steps; for days, as an ordinal."""
-        assert self.scale is not None
-        first = self.scale.value(0)
-        return first.toordinal() if isinstance(first, date) else int(first / self.scale.step)
+        first = self.ruler.value(0)
+        return first.toordinal() if isinstance(first, date) else int(first / self.ruler.step)
 
     @cached_property
     def place_of(self) -> dict[str, int]:
@@ -80,7 +90,7 @@ class Variable:
         if self.scale is None:
             return self.place_of.get(text)
         point = as_point(text)
-        if point is None or isinstance(point, date) is not isinstance(self.scale.low, date):
+        if point is None or isinstance(point, date) is not self.is_days:
             return None
         return self.scale.index(point)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,14 +14,15 @@ from release_specs.starter.columns import code_files, column_entries, example_co
 from release_specs.starter.description import DescribedFile, Description, StarterError
 from release_specs.starter.dictionary import read_dictionary
 from release_specs.starter.header import Answers, describe_header
-from release_specs.starter.outline import Block, Entry, Remark, Undecided, Value, written
+from release_specs.starter.outline import Block, Entry, Remark, Undecided, quoted, written
+from release_specs.tree import parse_tree, walk
 from release_specs.values import UNDECIDED
 
 STARTER = Path(__file__).with_name("starter.yaml")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Starter:
     """A spec that a person finishes, and the public CSV files it names as far as they are known, by name."""
 
     text: str
@@ -30,8 +31,7 @@ class Draft:
     @property
     def undecided(self) -> int:
         """How many choices are left to a person."""
-        body = (re.sub(r"(^|\s)#.*", "", line) for line in self.text.splitlines())
-        return sum(len(re.findall(rf"\b{UNDECIDED}\b", line)) for line in body)
+        return sum(value == UNDECIDED for _, value in walk(parse_tree(self.text, "").data))
 
 
 def starter_spec() -> str:
@@ -39,12 +39,12 @@ def starter_spec() -> str:
     return STARTER.read_text(encoding="utf-8")
 
 
-def spec_from_dictionary(text: str, *, name: str) -> Draft:
+def spec_from_dictionary(text: str, *, name: str) -> Starter:
     """A spec from the text of a `dictionary.json`. Raises `StarterError`."""
     return _drafted(read_dictionary(text), name)
 
 
-def spec_from_header(entity: str, answers: Answers, *, delimiter: str, name: str) -> Draft:
+def spec_from_header(entity: str, answers: Answers, *, delimiter: str, name: str) -> Starter:
     """A spec for one CSV file, from what was said about the columns of its header. Raises `StarterError`."""
     return _drafted(describe_header(entity, answers, delimiter), name)
 
@@ -57,7 +57,7 @@ def read_document(path: Path) -> str:
         raise StarterError(f"{path}: {fault.diagnostics[0].message}") from None
 
 
-def _drafted(known: Description, name: str) -> Draft:
+def _drafted(known: Description, name: str) -> Starter:
     first = (
         f"A first draft. Every {UNDECIDED} is a choice that a person must make; `margrave check` lists them. "
         "Decide from documentation and public knowledge, never from the data."
@@ -73,22 +73,27 @@ def _drafted(known: Description, name: str) -> Draft:
         Remark(first),
         Entry("margrave", "1"),
         Entry("release", _release(known, name), above="What is the publication called?"),
-        Entry("microdata", Block(groups + entities), above="What is in the confidential files?"),
+        Entry("microdata", Block(groups + entities), above=_microdata_question(known)),
         *((Entry("geography", Block(spines), above="Which areas are there?"),) if spines else ()),
         Entry("privacy", _privacy(known), above="Who is protected, and how strongly?"),
         *_expect(known),
         Entry("tables", _tables(known), above="What is published? These are examples; write your own."),
         Remark(last),
     )
-    return Draft(written(Block(sections)), {**area_files(known), **code_files(known)})
+    return Starter(written(Block(sections)), {**area_files(known), **code_files(known)})
 
 
 def _release(known: Description, name: str) -> Block:
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_") or "release"
-    title = Undecided(
-        "what is printed on every page", known.title or "Title of the release", known.title and known.source
-    )
+    title = Undecided("what is printed on every page", quoted(known.title or "Title of the release"), known.source)
     return Block((Entry("name", slug), Entry("title", title)))
+
+
+def _microdata_question(known: Description) -> str:
+    question = "What is in the confidential files?"
+    if any(column.not_applicable_to for file in known.files for column in file.columns):
+        return f"{question} Where a comment tells for whom there is no value, add applies_to, such as {{age: 16..}}."
+    return question
 
 
 def _implied_group(group: str, member: str, key: str) -> Entry:
@@ -97,94 +102,89 @@ def _implied_group(group: str, member: str, key: str) -> Entry:
 
 
 def _entity(file: DescribedFile, known: Description) -> Entry:
-    entries = [Entry("key", _key(file, known), beside=_key_remark(file))]
-    if file.references:
-        group, column = file.references[0]
-        others = ", ".join(f"{name} ({key})" for name, key in file.references[1:])
-        beside = f"rows lie in one group; also known: {others}" if others else ""
-        entries.append(Entry("in", Block((Entry(group, column),), fit=True), beside=beside))
+    entries = [*_identity(file, known)]
     if known.delimiter != ",":
-        beside = (
-            "if numbers have a decimal comma, add decimal: and the comma in quotes" if known.delimiter == ";" else ""
-        )
-        entries.append(Entry("read", Block((Entry("delimiter", known.delimiter),), fit=True), beside=beside))
-    rules = "leave_out, {count_as: CODE}"
-    outside = Undecided(f"a value outside the declared domain: nearest (numbers), {rules}", "leave_out")
-    missing = Undecided(f"a missing value: {rules}", "leave_out")
+        decimal = "where numbers have a decimal comma, add decimal and the comma in quotes"
+        read = Block((Entry("delimiter", known.delimiter),), fit=True)
+        entries.append(Entry("read", read, beside=decimal if known.delimiter == ";" else ""))
+    outside = Undecided("values outside the domain: leave_out, {count_as: CODE} or nearest (numbers)", "leave_out")
+    missing = Undecided("missing values: leave_out or {count_as: CODE}", "leave_out")
     entries.append(Entry("defaults", Block((Entry("outside", outside), Entry("missing", missing)))))
     declared = column_entries(file, known)
     if any(isinstance(entry, Entry) for entry in declared):
         entries.append(Entry("columns", Block(declared, aligned=True)))
+    else:
+        entries += [entry for entry in declared if isinstance(entry, Remark)]
     return Entry(file.name, Block(tuple(entries)))
 
 
-def _key(file: DescribedFile, known: Description) -> Value:
+def _identity(file: DescribedFile, known: Description) -> Iterator[Entry | Remark]:
+    """What identifies a row, and the group it lies in."""
     unique = [column.name for column in file.ids if column.unique]
-    if len(unique) == 1:
-        return unique[0]
-    what = "the column or columns that identify a row"
-    if file.ids:
-        return Undecided(what, (unique or [column.name for column in file.ids])[0], known.source)
-    return Undecided(f"{what}; none is described: add a running number when the file is made", "row_id")
-
-
-def _key_remark(file: DescribedFile) -> str:
-    others = [column.name for column in file.ids if not column.unique]
-    unique = [column.name for column in file.ids if column.unique]
-    return f"{', '.join(others)}: identifiers are never tabulated" if others and len(unique) == 1 else ""
+    referred = [name for name in known.referred(file.name) if name in [column.name for column in file.columns]]
+    keys = referred or unique or [column.name for column in file.ids]
+    if len(keys) == 1 and (referred or unique):
+        yield Entry("key", keys[0])
+    elif keys:
+        what = f"the column or columns that identify a row; there are {', '.join(keys)}"
+        yield Entry("key", Undecided(what, quoted(keys[0]), known.source))
+    else:
+        yield Remark(f"No column identifies a row, so each row is one of the {file.name}. Where one does: key: COLUMN")
+    group = known.group_of(file)
+    others = [f"{column} ({name})" for name, column in file.references if (name, column) != group]
+    if group is not None:
+        yield Entry("in", Block((Entry(*group),), fit=True))
+    if others:
+        yield Remark(f"Left out: {', '.join(others)}. A row lies in one group, and groups do not lie in groups.")
 
 
 def _privacy(known: Description) -> Block:
-    groups = [file.references[0][0] for file in known.files if file.references]
-    names = list(dict.fromkeys([*(file.name for file in known.files), *known.implied_groups]))
-    protect = known.protect or (groups or names)[0]
-    source = known.source if known.protect else ""
-    entries = [Entry("protect", Undecided(f"whose presence is hidden: {' or '.join(names)}", protect, source))]
-    members = [file.name for file in known.files if file.references and file.references[0][0] == protect]
-    if members:
-        what = f"how many rows of one of the {protect} count at most; more means more noise"
+    names = [*(file.name for file in known.files), *known.implied_groups]
+    protect = known.suggested_unit
+    who = Undecided(f"whose presence is hidden: {' or '.join(names)}", protect, known.source if known.protect else "")
+    entries = [Entry("protect", who)]
+    if members := known.members_of(protect):
+        what = f"the rows of one unit that count ({protect}); more rows, more noise"
         cap = Undecided(what, known.cap or "8", known.source if known.cap else "")
         entries.append(Entry("at_most", Block(tuple(Entry(member, cap) for member in members))))
-    relation = "add-remove: one more or less; replace: one exchanged for another (dearer, totals may be exact)"
+    relation = "one unit more or less (add-remove), or exchanged for another (replace)"
     entries.append(Entry("neighbours", Undecided(relation, "add-remove")))
-    budget = Block(
-        (
-            Entry("rho", Undecided("what may be spent; smaller is more private, or write {epsilon: ...}", "1")),
-            Entry("delta", Undecided("how likely epsilon may fail; far below one over the population", "1e-10")),
-        )
-    )
-    entries.append(Entry("budget", budget))
+    rho = Undecided("the most that may be spent; less is more private; or epsilon instead of rho", "1")
+    delta = Undecided("the chance that epsilon does not hold; far below one over the population", "1e-10")
+    entries.append(Entry("budget", Block((Entry("rho", rho), Entry("delta", delta)))))
     return Block(tuple(entries))
 
 
 def _expect(known: Description) -> tuple[Remark, ...]:
     """Public sizes that a list of areas may carry; a comment, as only a person knows what each counts."""
-    lines = []
+    remarks = []
     for areas in known.areas:
         sizes = [f"{column.name} ({column.label})" for column in areas.columns if column.kind == "integer"]
         if sizes:
-            first = known.files[0].name
-            lines += [
-                f"{areas.name}.csv also has {', '.join(sizes)}.",
-                "If one is the public size of an entity, planning can use it (it never enters an estimate):",
-                f"expect: {{areas: {{file: {areas.name}.csv, {first}: COLUMN}}}}",
-            ]
-    return (Remark("What is public already? Used for planning only.", tuple(lines)),) if lines else ()
+            text = (
+                f"What is public already? {areas.name}.csv also has {', '.join(sizes)}. Where one of them is the "
+                "public size of an entity, planning can use it:"
+            )
+            example = f"expect: {{areas: {{file: {areas.name}.csv, {known.files[0].name}: COLUMN}}}}"
+            remarks.append(Remark(text, (example,)))
+    return tuple(remarks)
 
 
 def _tables(known: Description) -> Block:
+    """Example tables of whatever is inside the guarantee, if the suggested unit is protected."""
     placed = {file for file, _ in spines_of(known)}
-    placed |= {file.name for file in known.files if file.references and file.references[0][0] in placed}
+    placed |= {file.name for file in known.files if (group := known.group_of(file)) is not None and group[0] in placed}
+    inside = {known.suggested_unit, *known.members_of(known.suggested_unit), *known.groups_of(known.suggested_unit)}
 
     def table(count: str, *by: str) -> Block:
-        entries = [Entry("count", count)]
+        entries: list[Entry] = [Entry("count", count)]
         entries += [Entry("by", by)] if by else []
         entries += [Entry("at", "all")] if count in placed else []
         return Block(tuple(entries), fit=True)
 
-    tables = [Entry(f"number_of_{file.name}", table(file.name)) for file in known.files]
-    tables += [Entry(f"number_of_{group}", table(group)) for group in known.implied_groups]
+    names = [*(file.name for file in known.files), *known.implied_groups]
+    tables = [Entry(f"number_of_{name}", table(name)) for name in names if name in inside]
     for file in known.files:
-        if column := example_column(file):
+        if file.name in inside and (column := example_column(file)):
             tables.append(Entry(f"{file.name}_by_{column}", table(file.name, column)))
     return Block(tuple(tables), aligned=True)

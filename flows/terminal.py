@@ -1,0 +1,45 @@
+"""What a person at the terminal sees: lines, colours, and the sentence that says what to do."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from release_specs.diagnostics import Diagnostic, Severity
+
+OK, WRONG_INPUT = 0, 2
+
+_COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
+
+
+class UserError(Exception):
+    """Something only the user can mend, said in one sentence."""
+
+
+def say(text: str) -> None:
+    """Prints what was asked for."""
+    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+
+
+def tell(text: str) -> None:
+    """Prints something about the work, beside what was asked for."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def ask(question: str, default: str) -> str:
+    """Asks at the terminal; no answer is the default."""
+    sys.stderr.write(f"{question} [{default}]: " if default else f"{question}: ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    if not sys.stdin.isatty():
+        sys.stderr.write("\n")
+    return answer.strip() or default
+
+
+def shown(item: Diagnostic) -> str:
+    """A diagnostic as a line, coloured where a person looks."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return str(item)
+    sign = f"{item.severity}[{item.code}]"
+    return str(item).replace(sign, f"\033[1;{_COLOURS[item.severity]}m{sign}\033[0m", 1)
