@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +28,12 @@ def add_authoring_verbs(verbs: Verbs) -> None:
     _add_synthesize(verbs)
 
 
-def _verb(verbs: Verbs, name: str, act: Any, *, help: str, description: str, example: str) -> argparse.ArgumentParser:  # noqa: A002
+def _verb(verbs: Verbs, name: str, act: Any, **words: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = verbs.add_parser(
         name,
-        help=help,
-        description=description,
-        epilog=f"example:  {example}",
+        help=words["help"],
+        description=words["description"],
+        epilog=f"example:  {words['example']}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(act=act)
@@ -149,8 +149,8 @@ def _add_init(verbs: Verbs) -> None:
         "init",
         _init,
         help="write a spec to start from",
-        description="Writes a commented starter spec. From a data dictionary, or from the first line of a CSV file and\n"
-        "your answers, it fills in the microdata section. Whatever a person must decide is the word DECIDE.\n"
+        description="Writes a commented starter spec. From a data dictionary, or from the first line of a CSV file\n"
+        "and your answers, it fills in the microdata section. Whatever a person must decide is the word DECIDE.\n"
         "Only the first line of a CSV file is ever read: no value of a record.",
         example="margrave init --out release.yaml\n"
         "          margrave init --dictionary dictionary.json --out release.yaml\n"
@@ -196,7 +196,7 @@ def _from_header(chosen: argparse.Namespace) -> Starter:
     return starter.spec_from_header(chosen.entity, answers, delimiter=delimiter, name=chosen.name or "my-release")
 
 
-def _write_starter(text: str, files: dict[str, str], out: Path | None, *, undecided: int) -> int:
+def _write_starter(text: str, files: Mapping[str, str], out: Path | None, *, undecided: int) -> int:
     if out is None:
         say(text)
         for name in files:

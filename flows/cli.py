@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="margrave",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Confidential microdata in, differentially private tables out. One YAML spec says all of a release.",
+        description="Confidential microdata in, differentially private tables out. One YAML spec says it all.",
         epilog="begin with:  margrave init --out release.yaml && margrave check release.yaml\n"
         "each verb has its own help and an example:  margrave check --help",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
+from itertools import pairwise
 
 from pydantic_core import PydanticCustomError
 
@@ -110,7 +111,7 @@ def _range_on(source: Attribute, scale: Scale, text: str, path: Path, findings: 
 
 def _overlaps(scale: Scale, spans: list[tuple[int, int | None, str]], path: Path) -> Iterator[Finding]:
     ordered = sorted(spans, key=lambda span: span[0])
-    for (_, last, name), (first, _, other) in zip(ordered, ordered[1:], strict=False):
+    for (_, last, name), (first, _, other) in pairwise(ordered):
         if last is None or first <= last:
             value = _range_of(scale, first, first)
             message = f"{value} is in '{name}' and in '{other}'; a value belongs to one category"
@@ -154,40 +155,43 @@ def _equal_bins(source: Attribute, into: EqualBins, path: Path, findings: list[F
         message = f"bins of one width need numbers; '{source.name}' has none: name the categories"
         findings.append(error("bins-need-numbers", path, message, at_key=True))
         return ()
-    if (into.every / scale.step).denominator != 1:
-        message = f"the width {write_number(into.every)} is not a multiple of the step {write_number(scale.step)}"
-        findings.append(error("bins-off-step", (*path, "every"), message))
-        return ()
     top = into.to if into.to is not None else scale.high
     if not isinstance(top, Fraction):
         message = f"'{source.name}' has no upper bound; say where the bins end, for example to: 10"
         findings.append(error("missing-key", path, message, at_key=True))
         return ()
-    if top <= scale.low or (isinstance(scale.high, Fraction) and top > scale.high):
-        message = f"the bins end at {write_number(top)}, outside {scale}, the valid range of '{source.name}'"
-        findings.append(error("category-beyond", (*path, "to"), message))
+    fault = _bins_fault(source.name, scale, scale.low, into, top)
+    if fault is not None:
+        code, word, message = fault
+        findings.append(error(code, (*path, word), message))
         return ()
-    if into.to is not None and ((top - scale.low) / into.every).denominator != 1:
-        message = f"{write_number(top)} is not a whole number of bins of {write_number(into.every)} above {scale.low}"
-        findings.append(error("bins-off-step", (*path, "to"), message))
-        return ()
-    if (top - scale.low) / into.every > MOST_BINS:
-        message = f"these are more than {MOST_BINS:,} bins; make them wider"
-        findings.append(error("table-too-large", (*path, "every"), message))
-        return ()
-    return tuple(_bins(scale, into, top))
+    return tuple(_bins(scale, scale.low, into, top))
 
 
-def _bins(scale: Scale, into: EqualBins, top: Fraction) -> Iterator[Category]:
-    assert isinstance(scale.low, Fraction)
-    edges = [scale.low + index * into.every for index in range(int((top - scale.low) / into.every) + 1)]
+def _bins_fault(name: str, scale: Scale, low: Fraction, into: EqualBins, top: Fraction) -> tuple[str, str, str] | None:
+    every = write_number(into.every)
+    if (into.every / scale.step).denominator != 1:
+        return "bins-off-step", "every", f"the width {every} is not a multiple of the step {write_number(scale.step)}"
+    if top <= low or (isinstance(scale.high, Fraction) and top > scale.high):
+        return (
+            "category-beyond",
+            "to",
+            f"the bins end at {write_number(top)}, outside {scale}, the valid range of '{name}'",
+        )
+    if into.to is not None and ((top - low) / into.every).denominator != 1:
+        return "bins-off-step", "to", f"{write_number(top)} is not a whole number of bins of {every} above {low}"
+    if (top - low) / into.every > MOST_BINS:
+        return "table-too-large", "every", f"these are more than {MOST_BINS:,} bins; make them wider"
+    return None
+
+
+def _bins(scale: Scale, low: Fraction, into: EqualBins, top: Fraction) -> Iterator[Category]:
+    edges = [low + index * into.every for index in range(int((top - low) / into.every) + 1)]
     for edge in edges:
         if into.to is not None and edge == edges[-1]:
-            yield Category(
-                f"{write_number(edge)} and over", f"{write_number(edge)} and over", (Range(edge, scale.high),)
-            )
+            label, high = f"{write_number(edge)} and over", scale.high
         else:
             high = edge + into.every - scale.step
             high = min(high, scale.high) if isinstance(scale.high, Fraction) else high
             label = f"{write_number(edge)} to {write_number(high)}" if edge < high else write_number(edge)
-            yield Category(label, label, (Range(edge, high),))
+        yield Category(label, label, (Range(edge, high),))

@@ -45,7 +45,8 @@ class Scale:
         """The place of a value on the scale, after rounding to the step (half away from zero)."""
         if isinstance(point, date) and isinstance(self.low, date):
             return (point - self.low).days
-        assert isinstance(point, Fraction) and isinstance(self.low, Fraction)
+        if isinstance(point, date) or isinstance(self.low, date):
+            raise TypeError(f"{point} and {self.low} are of different kinds")
         return _round_half_away(point / self.step) - _round_half_away(self.low / self.step)
 
     def value(self, index: int) -> Endpoint:

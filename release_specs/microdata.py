@@ -241,9 +241,9 @@ class Entity(SpecModel):
     duplicates: Annotated[str, *choice("keep_one", "keep_all")] = "keep_one"
     """What happens to rows with the same key."""
     read: ReadOptions = ReadOptions()
-    """How a text file is written."""
+    """How the text file is written, where it is not UTF-8 with commas."""
     defaults: Defaults = Defaults()
-    """What happens to values outside the domain and to missing ones, where a column does not say."""
+    """The treatment of values outside the domain and of missing ones, for columns that state none."""
     columns: dict[Text, Column] = Field(default_factory=dict)
     """The declared columns, in published order. Other columns of the file are never read."""
     label: Text | None = None

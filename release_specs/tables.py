@@ -303,7 +303,7 @@ class Spend(SpecModel):
     by_level: ByLevel | None = None
     """Levels first, then their tables."""
     optimal: Optimal = Optimal()
-    """What an optimal division minimises."""
+    """What `optimal` means here."""
 
     @model_validator(mode="after")
     def divides_one_way(self) -> Self:

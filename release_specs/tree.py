@@ -106,7 +106,9 @@ class _Builder:
         if not self.faults:
             data = self.tree.data
             found = "a list" if isinstance(data, list) else "plain text" if isinstance(data, str) else "nothing"
-            message = f"found {found}; a spec has named sections and begins with 'margrave: 1'. 'margrave init' writes one"
+            message = (
+                f"found {found}; a spec has named sections and begins with 'margrave: 1'. 'margrave init' writes one"
+            )
             self.faults.append(Diagnostic(self.tree.file, 1, 1, Severity.ERROR, "not-a-spec", "", message))
         raise SpecError(self.faults)
 

@@ -29,7 +29,7 @@ LONGEST_NUMBER = 60
 
 def mistake(code: str, message: str) -> PydanticCustomError:
     """An error in one value: its code for `margrave explain`, and a sentence."""
-    return PydanticCustomError(code, message)  # type: ignore[arg-type]
+    return PydanticCustomError(code, message)
 
 
 def typed(read: Callable[[Any], Any], write: Callable[[Any], Any], **schema: Any) -> tuple[Any, ...]:

@@ -43,17 +43,17 @@ def read_areas(value: object) -> AreaList:
         raise mistake(
             "wrong-shape", f"found {shape_of(value)}; expected file.csv or {{code: {{label: ..., in: code}}}}"
         )
-    rows = []
-    for code, facts in value.items():
-        if facts is None:
-            facts = {}
-        elif isinstance(facts, str):
-            facts = {"label": facts}
-        if not isinstance(facts, dict) or set(facts) - {"label", "in"}:
-            raise mistake("wrong-shape", f"area '{code}' has {shape_of(facts)}; expected {{label: ..., in: code}}")
-        parent = read_text(facts["in"]) if "in" in facts else None
-        rows.append((code, read_text(facts.get("label", code)), parent))
-    return AreaList(tuple(rows))
+    return AreaList(tuple(_read_area(code, facts) for code, facts in value.items()))
+
+
+def _read_area(code: str, facts: object) -> tuple[str, str, str | None]:
+    if isinstance(facts, str):
+        return code, read_text(facts), None
+    if facts is None:
+        return code, code, None
+    if not isinstance(facts, dict) or set(facts) - {"label", "in"}:
+        raise mistake("wrong-shape", f"area '{code}' has {shape_of(facts)}; expected {{label: ..., in: code}}")
+    return code, read_text(facts.get("label", code)), read_text(facts["in"]) if "in" in facts else None
 
 
 def write_areas(areas: AreaList) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from release_specs.starter.outline import WIDTH, quoted
 from release_specs.spec import ReleaseSpec
+from release_specs.starter.outline import WIDTH, quoted
 
 
 def write_spec(spec: ReleaseSpec) -> str:
@@ -19,7 +19,7 @@ def _lines(data: dict[str, Any], indent: int) -> Iterator[str]:
     for key, value in data.items():
         lead = " " * indent + f"{quoted(str(key))}:"
         line = f"{lead} {_inline(value)}"
-        if len(line) <= WIDTH and indent > 0 or not isinstance(value, dict | list | tuple):
+        if (len(line) <= WIDTH and indent > 0) or not isinstance(value, dict | list | tuple):
             yield line
         elif isinstance(value, dict):
             yield lead

@@ -17,28 +17,31 @@ from release_specs.checks import (
     unwise,
     vocabulary,
 )
-from release_specs.checks.draft import Draft
+from release_specs.checks.draft import Draft, Needing
 from release_specs.diagnostics import Finding, Severity
 
-ROOMS = (microdata, vocabulary, tables, guarantee, spend, promises, publication)
-"""Checks that find mistakes."""
+MISTAKES = (
+    *microdata.CHECKS,
+    *vocabulary.CHECKS,
+    *tables.CHECKS,
+    *guarantee.CHECKS,
+    *spend.CHECKS,
+    *promises.CHECKS,
+    *publication.CHECKS,
+)
+"""What must be mended."""
 
-COUNSEL = (agreement, unwise)
-"""Checks that give advice; while there are mistakes, most of it would be about those, so it waits."""
+COUNSEL = (*agreement.CHECKS, *unwise.CHECKS)
+"""Advice; while there are mistakes, most of it would be about those, so it waits."""
 
 
 def find(draft: Draft) -> list[Finding]:
     """Everything the checks have to say about a draft."""
-    findings = _run(draft, ROOMS)
+    findings = _run(draft, MISTAKES)
     whole = not draft.domain.unknown and not any(found.severity is Severity.ERROR for found in findings)
     return findings + (_run(draft, COUNSEL) if whole and not draft.files.findings else [])
 
 
-def _run(draft: Draft, rooms: tuple[object, ...]) -> list[Finding]:
-    return [
-        found
-        for room in rooms
-        for needing in room.CHECKS
-        if needing.sections <= draft.sections
-        for found in needing.check(draft)
-    ]
+def _run(draft: Draft, checks: tuple[Needing, ...]) -> list[Finding]:
+    runnable = [needing for needing in checks if needing.sections <= draft.sections]
+    return [found for needing in runnable for found in needing.check(draft)]

@@ -80,7 +80,9 @@ def needs(*sections: str) -> Callable[[Check], Needing]:
     return lambda check: Needing(frozenset(sections), check)
 
 
-def unknown_name(draft: Draft, code: str, name: str, known: Iterable[str], path: Path, what: str) -> Iterator[Finding]:
+def unknown_name(  # noqa: PLR0913, PLR0917 - one sentence with six blanks
+    draft: Draft, code: str, name: str, known: Iterable[str], path: Path, what: str
+) -> Iterator[Finding]:
     """A finding for a name that means nothing, unless its own declaration is already reported."""
     names = list(known)
     if code == "unknown-level" and not draft.levels_are_clear():
@@ -187,7 +189,8 @@ def _unknown_code(attribute: Attribute, text: str) -> str:
 
 def _range_findings(attribute: Attribute, text: str, path: Path) -> Iterator[Finding]:
     scale = attribute.scale
-    assert scale is not None
+    if scale is None:
+        return
     try:
         part = read_range(text)
     except PydanticCustomError as fault:

@@ -70,7 +70,7 @@ def a_table_may_only_lower_the_cap(draft: Draft) -> Iterator[Finding]:
 
 @needs("microdata", "privacy", "tables")
 def every_table_is_inside_the_guarantee(draft: Draft) -> Iterator[Finding]:
-    """A table counts the protected unit, its rows, or the groups its records are in; other rows have no proved bound."""
+    """A table counts the protected unit, its rows, or its records' groups; other rows have no proved bound."""
     spec, protect = draft.spec, draft.spec.privacy.protect
     if protect not in spec.microdata or not draft.nesting_is_clear():
         return
@@ -116,7 +116,10 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
         for where, test in privacy.singles.tests(path):
             attribute = draft.domain.attribute(member, test.column)
             if attribute is not None and attribute.owner != member:
-                message = f"'{test.column}' belongs to {attribute.owner}; whether a row is single is decided from the row alone"
+                message = (
+                    f"'{test.column}' belongs to {attribute.owner}; whether a row is single is decided from the "
+                    "row alone"
+                )
                 yield error("singles-look-at-group", where, message)
     if not all(draft.domain.attribute(members[0], column) for column in privacy.singles.columns()):
         return
@@ -158,7 +161,10 @@ def mechanisms_fit_the_budget_and_relation(draft: Draft) -> Iterator[Finding]:
                 )
                 yield error("response-needs-replace", path, message)
             elif not any(total.count == table.universe and not total.by for total in draft.spec.exact):
-                message = f"randomised response publishes the number of {table.universe}; state it under 'exact', with a reason"
+                message = (
+                    f"randomised response publishes the number of {table.universe}; state it under 'exact', with a "
+                    "reason"
+                )
                 yield error("response-needs-total", path, message)
 
 

@@ -36,7 +36,9 @@ def groups_are_declared(draft: Draft) -> Iterator[Finding]:
                 message = f"'{group}' is itself nested: groups inside groups have no proved bound; leave one out"
                 yield error("nested-groups", (*path, "in", group), message)
         if entity.key is None and (members_of(spec, name) or entity.built_from is not None):
-            message = f"rows of {listed(members_of(spec, name)) or 'others'} are nested in {name} by its key; add key: column"
+            message = (
+                f"rows of {listed(members_of(spec, name)) or 'others'} are nested in {name} by its key; add key: column"
+            )
             yield error("missing-key", path, message, at_key=True)
         if entity.built_from is not None:
             yield from _built_from_its_rows(draft, name, entity.built_from, (*path, "from"))

@@ -22,7 +22,7 @@ from release_specs.values import write_number
 
 @needs("microdata", "exact", "geography")
 def exact_totals_name_known_things(draft: Draft) -> Iterator[Finding]:
-    """An exact total counts a declared universe, by its attributes, at its levels, from a source that has the numbers."""
+    """An exact total counts a declared universe, by its attributes, at its levels, from a source that has numbers."""
     for index, total in enumerate(draft.spec.exact):
         path: Path = ("exact", index)
         entity = draft.entity(total.count)
@@ -188,9 +188,10 @@ def rules_are_not_broken_by_the_cap(draft: Draft) -> Iterator[Finding]:
             if entity not in privacy.caps or groups is None or draft.entity(groups.universe) != privacy.protect:
                 continue
             if privacy.at_most is None or privacy.at_most.keep_first is None:
+                cap = f"{entity}: {privacy.caps[entity]}"
                 message = (
-                    f"the cap keeps {privacy.caps[entity]} rows of each of {privacy.protect}, chosen at random, so '{part}' "
-                    f"may fall short; say which row always stays: at_most: {{{entity}: {privacy.caps[entity]}, keep_first: ...}}"
+                    f"the cap keeps {privacy.caps[entity]} rows of each of {privacy.protect}, chosen by a secret hash, so "
+                    f"'{part}' may fall short; say which row always stays: at_most: {{{cap}, keep_first: ...}}"
                 )
                 yield error("rule-needs-keep-first", ("rules", index), message)
 

@@ -123,10 +123,14 @@ def translations_are_complete(draft: Draft) -> Iterator[Finding]:
         if table is None or not draft.files.has_columns(table, ("name", "code", "label"), path):
             continue
         translated: set[tuple[str, str]] = set()
+        strange: set[str] = set()
         columns = (table.column("name"), table.column("code"))
         for (line, name), (_, code) in zip(*columns, strict=True):
             translated.add((name, code))
+            if name in strange:
+                continue
             if name not in names and name not in draft.domain.unknown:
+                strange.add(name)
                 message = f"'{name}' is nothing this release publishes; {did_you_mean(name, sorted(names))}"
                 yield error("label-unknown", path, message, place=(file, line, 1))
             elif name in wanted and code not in wanted[name] and code:
@@ -134,7 +138,14 @@ def translations_are_complete(draft: Draft) -> Iterator[Finding]:
                 yield error("label-unknown", path, message, place=(file, line, 1))
         lacking = {name: [code for code in codes if (name, code) not in translated] for name, codes in wanted.items()}
         if any(lacking.values()):
-            shown = listed((f"{name} ({listed((code or 'its title' for code in codes), 3)})" for name, codes in lacking.items() if codes), 6)
+            shown = listed(
+                (
+                    f"{name} ({listed((code or 'its title' for code in codes), 3)})"
+                    for name, codes in lacking.items()
+                    if codes
+                ),
+                6,
+            )
             message = f"'{file}' has no label for {shown}; their own labels are printed there"
             yield warning("label-missing", path, message)
 

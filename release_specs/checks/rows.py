@@ -1,4 +1,4 @@
-"""Which rows a condition means, as far as declarations can tell: is one condition inside another, do two exclude each other?
+"""Which rows a condition means, as far as declarations tell: is one inside another, do two exclude each other?
 
 The answers are one-sided. `implies` and `excludes` say yes only when that is certain from the declared domains.
 """

@@ -138,7 +138,7 @@ def everything_published_is_paid_for(draft: Draft) -> Iterator[Finding]:
         if unpaid:
             message = (
                 f"{listed(unpaid)} {'has' if len(unpaid) == 1 else 'have'} no share here; "
-                f"add rest: optimal, or a share ('{unpaid[0]}: none' if it is to be computed from other {division.what})"
+                f"add rest: optimal, or a share ('{unpaid[0]}: none' if it is computed from other {division.what})"
             )
             yield error("unpaid", division.path, message, at_key=True)
 

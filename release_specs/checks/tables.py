@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from release_specs.checks.draft import Draft, attribute_or_findings, condition_findings, needs, unknown_name
@@ -164,9 +164,10 @@ def quantile_grids_fit_the_clip(draft: Draft) -> Iterator[Finding]:
             if (quantiles.every / step).denominator != 1:
                 message = f"{write_number(quantiles.every)} is not a multiple of the step {write_number(step)}"
                 yield error("bins-off-step", path, message)
-            elif all((end / step).denominator == 1 for end in (clip.low, clip.high)) and (
-                (clip.high - clip.low) / quantiles.every
-            ).denominator != 1:
+            elif (
+                all((end / step).denominator == 1 for end in (clip.low, clip.high))
+                and ((clip.high - clip.low) / quantiles.every).denominator != 1
+            ):
                 message = f"the clip {clip} is not a whole number of grid steps of {write_number(quantiles.every)}"
                 yield error("bins-off-step", path, message)
 
@@ -217,17 +218,23 @@ def _computed_shape(draft: Draft, name: str, table: Table, parts: list[Table]) -
                 f"the tables it is computed from are not all published at '{level}'; leave it out, or add it there"
             )
             yield error("unknown-level", ("tables", name, "at"), message)
-    for column, codes in (table.compare or {}).items():
+    if table.compare is not None:
+        yield from _compared_codes(draft, name, table.compare, parts[0])
+
+
+def _compared_codes(draft: Draft, name: str, compare: Mapping[str, tuple[str, ...]], part: Table) -> Iterator[Finding]:
+    entity = draft.entity(part.universe) or ""
+    for column, codes in compare.items():
         path: Path = ("tables", name, "compare", column)
-        entity = draft.entity(parts[0].universe)
-        if column not in parts[0].attributes:
-            yield error("unknown-column", path, f"'{column}' is not in the 'by' of '{table.of}'")
+        attribute = draft.domain.attribute(entity, column)
+        if column not in part.attributes:
+            yield error("unknown-column", path, f"'{column}' is not in the 'by' of the table it compares")
         elif len(codes) != 2:
             yield error("wrong-shape", path, f"found {len(codes)} codes; a comparison is of two")
-        elif entity is not None:
-            attribute = draft.domain.attribute(entity, column)
+        elif attribute is not None:
+            known = {category.code for category in attribute.categories}
             for code in codes:
-                if attribute is not None and code not in {category.code for category in attribute.categories}:
+                if code not in known:
                     yield error("unknown-code", path, f"'{code}' is not a code of '{column}'")
 
 
@@ -250,7 +257,10 @@ def tables_are_of_a_size(draft: Draft) -> Iterator[Finding]:
             if table.at is not None and (level in table.at or table.at == ("all",))
         ]
         if cells * max(sum(areas), 1) > MOST_CELLS:
-            message = f"the table has {cells * max(sum(areas), 1):,} cells, more than {MOST_CELLS:,}; use recodes or fewer levels"
+            message = (
+                f"the table has {cells * max(sum(areas), 1):,} cells, more than {MOST_CELLS:,}; use recodes or "
+                "fewer levels"
+            )
             yield error("table-too-large", ("tables", name), message, at_key=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from release_specs.checks.draft import Draft, needs
 from release_specs.checks.promises import whole_total
 from release_specs.conditions import Condition
-from release_specs.diagnostics import Finding, warning
+from release_specs.diagnostics import Finding, Path, warning
 from release_specs.resolve import queries_of
 
 DROWNING = 5
@@ -36,27 +36,25 @@ def tables_are_not_repeated(draft: Draft) -> Iterator[Finding]:
 @needs("microdata", "tables", "privacy", "recodes", "derive", "universes", "impossible", "exact", "rules", "expect")
 def nothing_is_declared_in_vain(draft: Draft) -> Iterator[Finding]:
     """A column, recode, derived attribute or universe that nothing uses."""
-    spec = draft.spec
     used = set(_used_names(draft))
+    for path, what in _declarations(draft):
+        if path[-1] not in used:
+            message = (
+                f"{what} '{path[-1]}' is declared and never used; delete it, or the table that needs it is missing"
+            )
+            yield warning("never-used", path, message, at_key=True)
+
+
+def _declarations(draft: Draft) -> Iterator[tuple[Path, str]]:
+    spec = draft.spec
     for entity, facts in spec.microdata.items():
         for name, column in facts.columns.items():
-            if name not in used and column.area is None:
-                message = (
-                    f"column '{name}' is declared and never used; delete it, or the table that needs it is missing"
-                )
-                yield warning("never-used", ("microdata", entity, "columns", name), message, at_key=True)
-    for name in spec.recodes:
-        if name not in used:
-            yield warning("never-used", ("recodes", name), f"recode '{name}' is never used", at_key=True)
+            if column.area is None:
+                yield ("microdata", entity, "columns", name), "column"
+    yield from ((("recodes", name), "recode") for name in spec.recodes)
     for entity, derived in spec.derive.items():
-        for name in derived:
-            if name not in used:
-                yield warning(
-                    "never-used", ("derive", entity, name), f"'{name}' is derived and never used", at_key=True
-                )
-    for name in spec.universes:
-        if name not in used:
-            yield warning("never-used", ("universes", name), f"universe '{name}' is never used", at_key=True)
+        yield from ((("derive", entity, name), "attribute") for name in derived)
+    yield from ((("universes", name), "universe") for name in spec.universes)
 
 
 def _used_names(draft: Draft) -> Iterator[str]:
@@ -87,6 +85,7 @@ def _used_names(draft: Draft) -> Iterator[str]:
 def the_cap_does_not_drown_a_table(draft: Draft) -> Iterator[Finding]:
     """Where one unit may be a large part of a typical cell, noise that hides it hides the cell too."""
     sizes = _expected_sizes(draft)
+    drowned: dict[str, str] = {}
     for query in queries_of(draft.spec, draft.domain):
         entity = draft.entity(query.universe)
         size = sizes.get(query.universe)
@@ -96,12 +95,13 @@ def the_cap_does_not_drown_a_table(draft: Draft) -> Iterator[Finding]:
         typical = size / query.cells
         if cap is not None and cap * DROWNING > typical:
             where = f" at {query.level}" if query.level else ""
-            message = (
-                f"one of {draft.spec.privacy.protect} may be {cap} of a typical {typical:.0f} {query.universe} in a cell"
-                f"{where}; use a smaller at_most, fewer categories, or larger areas"
+            drowned.setdefault(
+                query.table,
+                f"one of {draft.spec.privacy.protect} may be {cap} of a typical {typical:.0f} {query.universe} in a "
+                f"cell{where}; use a smaller at_most, fewer categories, or larger areas",
             )
-            yield warning("cap-drowns", ("tables", query.table), message, at_key=True)
-            return
+    for name, message in drowned.items():
+        yield warning("cap-drowns", ("tables", name), message, at_key=True)
 
 
 def _expected_sizes(draft: Draft) -> dict[str, int]:

@@ -28,7 +28,27 @@ ODD_TEXTS = (
     *("a" * 5000, "{x}", "{{x}}", "%s", "\\", "'", "=HYPERLINK()", "<b>", "population", "persons", "age", "whole"),
     *("a / b", "a <= b", "x(y=z) = w", "file.csv", "file.csv:column", "../x.csv", "/etc/passwd", "last day of May"),
 )
-INSERTIONS = ("\t", ": ", "- ", "[", "]", "{", "}", "'", '"', "#", "&a ", "*a", "!!x ", "\n", "|\n", "%", "@", "\u2028", "é")
+INSERTIONS = (
+    "\t",
+    ": ",
+    "- ",
+    "[",
+    "]",
+    "{",
+    "}",
+    "'",
+    '"',
+    "#",
+    "&a ",
+    "*a",
+    "!!x ",
+    "\n",
+    "|\n",
+    "%",
+    "@",
+    "\u2028",
+    "é",
+)
 
 
 def mutated_tree(data: Any, chance: random.Random) -> Any:
@@ -105,10 +125,8 @@ def test_a_mutated_spec_gets_diagnostics_and_never_a_traceback(batch: int) -> No
     for number in range(batch, MUTATIONS, 10):
         chance = random.Random(number)  # noqa: S311 - a seed, so that a failure can be repeated
         path = chance.choice(EXAMPLES)
-        if number % 3:
-            text = _written(mutated_tree(_copy(trees[path]), chance))
-        else:
-            text = mutated_text(texts[path], chance)
+        rewritten = number % 3 and _written(mutated_tree(_copy(trees[path]), chance))
+        text = rewritten or mutated_text(texts[path], chance)
         _check(text, path, number)
 
 

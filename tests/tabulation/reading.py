@@ -20,7 +20,7 @@ Rows = list[dict[str, Any]]
 
 def text_of(value: Any) -> str | None:
     """A cell as text; None where it is empty."""
-    if value is None or value != value or value is pd.NaT:
+    if pd.isna(value):
         return None
     if isinstance(value, float) and value == int(value):
         return str(int(value))
@@ -111,7 +111,8 @@ class Microdata:
         columns = {test: self.meets_test(entity, test) for clause in condition.any_of for test in clause}
         clauses = [[columns[test] for test in clause] for clause in condition.any_of]
         return [
-            any(all(column[index] for column in clause) for clause in clauses) for index in range(len(self.rows[entity]))
+            any(all(column[index] for column in clause) for clause in clauses)
+            for index in range(len(self.rows[entity]))
         ]
 
     def meets_test(self, entity: str, test: Test) -> list[bool]:

@@ -1,4 +1,4 @@
-"""Generated microdata keep every promise of the spec: of a town that uses most of the language, and of every example."""
+"""Generated microdata keep what the spec says: of a town that uses most of the language, and of every example."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -70,7 +70,12 @@ impossible:
 """
 
 
+_loaded: dict[str, Loaded] = {}
+
+
 def load_town(folder: Path, text: str = TOWN) -> Loaded:
-    """The town's spec, its zones written beside it."""
+    """The town's spec, read once, with its zones written to `folder`."""
     (folder / "zones.csv").write_text(ZONES, encoding="utf-8")
-    return load_text(text, file="town.yaml", folder=folder)
+    if text not in _loaded:
+        _loaded[text] = load_text(text, file="town.yaml", folder=folder)
+    return _loaded[text]
