@@ -6,6 +6,7 @@ UTF-8, a header, commas. A mistake in such a file is reported with the file's ow
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
@@ -65,7 +66,7 @@ class PublicFiles:
         return self._split(text, name, path)
 
     def _split(self, text: str, name: str, path: Path) -> PublicTable | None:
-        reader = csv.reader(text.splitlines(keepends=True), strict=True)
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         header: tuple[str, ...] = ()
         rows = []
         try:

@@ -14,7 +14,7 @@ from release_specs.checks.draft import (
     wanted_findings,
 )
 from release_specs.conditions import Test
-from release_specs.diagnostics import Finding, Path, error
+from release_specs.diagnostics import Finding, Path, error, listed, warning
 from release_specs.phrases import FileColumn, Microdata, Rule, TablePart
 from release_specs.tables import Table, UpTo
 from release_specs.values import write_number
@@ -247,7 +247,39 @@ def expectations_name_known_things(draft: Draft) -> Iterator[Finding]:
         )
 
 
+@needs("microdata", "tables", "expect", "geography")
+def relative_promises_mean_something_everywhere(draft: Draft) -> Iterator[Finding]:
+    """A percentage of a tiny area is less than one person: no budget buys that."""
+    for name, table in draft.spec.tables.items():
+        for level, promise in table.precision.items():
+            if not promise.moe.relative or promise.moe_of != "total":
+                continue
+            sizes = expected_areas(draft, table.universe or "", level)
+            tiny = [code for code, size in sizes.items() if promise.moe.amount * size < 1]
+            tiny = [code for code in tiny if not promise.areas or code in promise.areas]
+            if tiny:
+                message = (
+                    f"{promise.moe} of the expected {table.universe} is less than one in {len(tiny)} of {len(sizes)} areas "
+                    f"({listed(tiny, 5)}): no budget buys that; write the margin in units, or name the areas it is for"
+                )
+                yield warning("relative-near-zero", ("tables", name, "precision", level, "moe"), message)
+
+
+def expected_areas(draft: Draft, universe: str, level: str) -> dict[str, int]:
+    """The expected size of every area of a level, where `expect.areas` tells it."""
+    areas = draft.spec.expect.areas if draft.spec.expect is not None else None
+    column = areas.named.get(universe) if areas is not None else None
+    table = draft.files.table(areas.file, ("expect", "areas", "file")) if areas is not None else None
+    if column is None or table is None or not {column, level} <= set(table.header):
+        return {}
+    sizes: dict[str, int] = {}
+    for (_, code), (_, size) in zip(table.column(level), table.column(column), strict=True):
+        sizes[code] = sizes.get(code, 0) + (int(size) if size.isdecimal() else 0)
+    return sizes
+
+
 CHECKS = (
+    relative_promises_mean_something_everywhere,
     exact_totals_name_known_things,
     exact_totals_do_not_contradict_each_other,
     impossible_combinations_can_be_told,
