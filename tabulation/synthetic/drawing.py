@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import numpy as np
 
@@ -26,6 +27,7 @@ WITHOUT_VALUE = 0.03
 FURTHER_ANSWER = 0.3
 """How many of those who gave an answer give one more."""
 MOST_BANS = 60
+MOST_DRAFTS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +52,47 @@ class Drawer:
     population: Population
     demands: tuple[Demand, ...]
     streams: Streams
+    draft: int = 0
     _laws: dict[tuple[str, str], Law] = field(default_factory=dict)
     _strata: dict[str, list[tuple[Stratum, Integers]]] = field(default_factory=dict)
 
     def draw_all(self) -> None:
         """Draws every column of every entity."""
-        for variable in in_drawing_order(self.population.meanings):
+        early, late = in_drawing_order(self.population.meanings)
+        for entity, variables in groupby(early, key=lambda variable: variable.entity):
+            self._draw_entity(entity, list(variables))
+        for variable in late:
             self._draw(variable)
+
+    def _draw_entity(self, entity: str, variables: list[Variable]) -> None:
+        """Draws columns of an entity, and anew for rows that came to a dead end, where no place was left to draw."""
+        for variable in variables:
+            self._draw(variable)
+        for draft in range(self.draft + 1, MOST_DRAFTS):
+            faulty = np.flatnonzero(self._breaches(entity))
+            if not len(faulty):
+                return
+            part = Population(self.population.meanings, dict(self.population.rows))
+            part.rows[entity] = self.population.rows[entity].part(faulty)
+            redrawn = Drawer(part, self.demands, self.streams, draft, self._laws)
+            for variable in variables:
+                redrawn._draw(variable)
+            sound = ~redrawn._breaches(entity)
+            for name, places in part.rows[entity].places.items():
+                self.population.rows[entity].places[name][faulty[sound]] = places[sound]
+
+    def _breaches(self, entity: str) -> Bools:
+        """Rows of an entity that breach what is demanded of columns drawn so far."""
+        wrong = np.zeros(self.population.rows[entity].count, dtype=np.bool_)
+        for demand in self.demands:
+            tests = [test for _, test in demand.condition.tests()]
+            if demand.entity == entity and all(self._is_drawn(entity, test) for test in tests):
+                wrong |= demand.breaches(self.population)
+        return wrong
 
     def _draw(self, variable: Variable) -> None:
         rows = self.population.rows[variable.entity]
-        random = self.streams.of("draw", variable.entity, variable.name)
+        random = self.streams.of("draw", variable.entity, variable.name, str(self.draft))
         places = self._first_draft(variable, rows, random)
         if variable.column.area is None:
             free = self._settle(variable, places, random)
@@ -184,7 +216,7 @@ class Drawer:
         return self._strata[entity]
 
     def _divide(self, rows: Rows, strata: list[Stratum]) -> Iterator[tuple[Stratum, Integers]]:
-        random = self.streams.of("strata", rows.entity)
+        random = self.streams.of("strata", rows.entity, str(self.draft))
         for role in Role:
             ways = [stratum for stratum in strata if stratum.role is role]
             members = np.flatnonzero(rows.role == role)

@@ -13,14 +13,23 @@ from tabulation.synthetic.variables import Variable
 Key = tuple[str, str]
 
 
-def in_drawing_order(meanings: Meanings) -> list[Variable]:
-    """Every column once: groups before their rows, areas first, as declared, unless a condition asks for another."""
+def in_drawing_order(meanings: Meanings) -> tuple[list[Variable], list[Variable]]:
+    """Every column once: groups before their rows, areas first, as declared, unless a condition asks for another.
+
+    The second list is of columns that wait for all rows of a group, because a derived attribute decides about them.
+    """
     order: dict[Key, None] = {}
-    for entity in sorted(meanings.spec.microdata, key=lambda name: _depth(meanings, name)):
+    entities = sorted(meanings.spec.microdata, key=lambda name: _depth(meanings, name))
+    for entity in entities:
         columns = meanings.spec.microdata[entity].columns
         for name in sorted(columns, key=lambda name: columns[name].area is None):
             _visit(meanings, (entity, name), order, ())
-    return [meanings.variables[key] for key in order]
+    late: dict[Key, None] = {}
+    for key in order:
+        if _reads_derived(meanings, key) or any(needed in late for needed in _needed(meanings, key)):
+            late[key] = None
+    early = sorted((key for key in order if key not in late), key=lambda key: entities.index(key[0]))
+    return [meanings.variables[key] for key in early], [meanings.variables[key] for key in late]
 
 
 def twin_of(meanings: Meanings, variable: Variable) -> Variable | None:
@@ -56,6 +65,12 @@ def _needed(meanings: Meanings, key: Key) -> Iterator[Key]:
         yield twin.entity, twin.name
     if variable.column.applies_to is not None:
         yield from _read_by(meanings, variable.entity, variable.column.applies_to)
+
+
+def _reads_derived(meanings: Meanings, key: Key) -> bool:
+    condition = meanings.variables[key].column.applies_to
+    tests = condition.tests() if condition is not None else ()
+    return any(meanings.of(key[0], test).derived for _, test in tests)
 
 
 def _read_by(meanings: Meanings, entity: str, condition: Condition) -> Iterator[Key]:

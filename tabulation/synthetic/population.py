@@ -44,6 +44,12 @@ class Rows:
         """Whether they lie in groups."""
         return len(self.parent) > 0
 
+    def part(self, chosen: Integers) -> Rows:
+        """Some of the rows, with nothing drawn of them yet."""
+        areas = {spine: places[chosen] for spine, places in self.areas.items()}
+        parent, position = (found[chosen] if self.nested else found for found in (self.parent, self.position))
+        return Rows(self.entity, len(chosen), self.role[chosen], parent, position, self.archetype[chosen], areas)
+
 
 @dataclass(slots=True)
 class Population:

@@ -15,6 +15,8 @@ from tabulation.synthetic.variables import Bools, Integers
 def repair(population: Population, demands: tuple[Demand, ...], streams: Streams) -> None:
     """Replaces whole units (a group with its rows) that breach a demand by copies of others of the same size.
 
+    Areas are copied too, so that what held for the donor holds for the copy.
+
     Raises `SynthesisError` for a demand on plain columns that still does not hold; one on derived attributes may not.
     """
     spec = population.meanings.spec
@@ -80,10 +82,5 @@ def _rows_in(parent: Integers, units: Integers) -> Integers:
 
 
 def _copy(population: Population, entity: str, rows: Integers, donors: Integers) -> None:
-    """Takes over all that was drawn of the donors; a row stays in its own area."""
-    for name, places in population.rows[entity].places.items():
-        taken = places[donors]
-        spine = population.meanings.variables[entity, name].column.area
-        if spine is not None:
-            taken = np.where(taken >= 0, population.rows[entity].areas[spine][rows], taken)
-        places[rows] = taken
+    for places in population.rows[entity].places.values():
+        places[rows] = places[donors]

@@ -150,19 +150,37 @@ def test_a_file_that_was_not_generated_is_never_overwritten(tmp_path: Path, name
 
 def test_an_edited_file_is_not_overwritten_either(tmp_path: Path) -> None:
     file = generate(tmp_path, form="csv")[0]
-    file.path.write_text(file.path.read_text() + "9,001,2026,H,1,,2000-01-01\n")
+    file.path.write_text(file.path.read_text() + "9,001,2026,H,1,,2000-01-01,,both\n")
     with pytest.raises(SynthesisError, match="may hold real records"):
         generate(tmp_path, form="csv")
 
 
 def test_a_failure_leaves_no_half_written_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(_: object, path: Path, *__: object) -> None:
+        path.write_text("half of it")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("tabulation.synthetic.files._write_parquet", full)
     with pytest.raises(SynthesisError, match="cannot be written: No space left on device; free space"):
         generate(tmp_path)
     assert contents(tmp_path / "out") == {}
+
+
+def test_a_run_that_breaks_off_leaves_files_that_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = Path.replace
+
+    def broken(self: Path, target: Path) -> Path:
+        if target.name == "people.csv":
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    files = generate(tmp_path, seed=1, form="csv")
+    monkeypatch.setattr(Path, "replace", broken)
+    with pytest.raises(SynthesisError, match="Input/output error"):
+        generate(tmp_path, seed=2, form="csv")
+    monkeypatch.undo()
+    assert all(is_generated(file.path) for file in files), "one is new, one is old"
+    assert generate(tmp_path, seed=2, form="csv")
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
@@ -198,7 +216,7 @@ def test_text_is_written_as_the_spec_says_it_is_read(tmp_path: Path) -> None:
     text = TOWN.replace("    key: dwelling_id\n", f"    key: dwelling_id\n    {read}\n").replace("F: Flat", "Ä: Flat")
     file = generate(tmp_path, text=text.replace("[H, F]", "[H, Ä]").replace("kind: F", "kind: Ä"), form="csv")[0]
     content = file.path.read_bytes().decode("latin-1")
-    assert content.startswith("dwelling_id;zone;year;kind;rooms;rent;built\n1;")
+    assert content.startswith("dwelling_id;zone;year;kind;rooms;rent;built;staff;side\n1;")
     assert ";NULL;" in content
     assert ";Ä;" in content
     assert re.search(r";\d+,5;", content)

@@ -21,6 +21,8 @@ microdata:
       rooms: {integer: 1..20, clip: 1..10, applies_to: {kind: [H, F]}, not_applicable: -9}
       rent:  {number: 0..5000000, clip: 0..20000, step: 0.5, applies_to: {kind: {not: I}, lodgers: yes}}
       built: {date: 1900-01-01..2025-12-31, not_applicable: 9999-12-31}
+      staff: {codes: [few, many], applies_to: {size: None}}
+      side:  {codes: [sunny, shady, both]}
   people:
     key: [dwelling_id, line]
     in: {dwellings: dwelling_id}
@@ -33,7 +35,10 @@ microdata:
       place:   {codes: {head: Head, partner: Partner, child: Child, parent: Parent, lodger: Lodger, inmate: Inmate}}
       sex:     {codes: {1: Male, 2: Female}}
       age:     {integer: 0..105, outside: nearest}
+      side:    {codes: [sunny, shady, both]}
+      custody: {codes: [open, closed], applies_to: {sex: 1}}
       marital: {codes: {S: Single, M: Married, W: Widowed}, applies_to: {age: 16..}}
+      wedding: {integer: 1920..2025, applies_to: {marital: {not: S}}}
       income:  {number: -10000..9000000, clip: 0..120000, step: 100, applies_to: {age: 15..}, not_applicable: N}
       born:    {codes: [here, near, far], not_applicable: U}
       tongue:  {codes: [de, fr, it, rm, en, pt], up_to: 3, columns: [tongue1, tongue2, tongue3]}
@@ -53,7 +58,7 @@ universes:
 privacy:
   protect: dwellings
   at_most: {people: 5, keep_first: {place: head, age: 18..}}
-  singles: {place: inmate}
+  singles: {place: inmate, custody: closed}
   neighbours: add-remove
   budget: {rho: 1, delta: 1e-9}
 tables:
@@ -64,6 +69,8 @@ impossible:
   - {age: ..39, place: parent}
   - {age_group: Young, marital: W}
   - {sex: 2, tongue: rm}
+  - {place: inmate, custody: open}
+  - {place: inmate, sex: 2}
   - {kind: F, rich: yes}
   - {size: Two, lodgers: yes}
   - [{place: partner, marital: S}, {place: partner, age: ..15}]
