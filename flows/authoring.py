@@ -72,10 +72,11 @@ def _check(chosen: argparse.Namespace) -> int:
             _show(fault.diagnostics, chosen)
             continue
         found += loaded.diagnostics
-        _show(loaded.diagnostics, chosen)
         if chosen.normalised and not chosen.json:
             say(write_spec(loaded.spec))
-        elif not chosen.json and not chosen.quiet:
+            continue
+        _show(loaded.diagnostics, chosen)
+        if not chosen.json and not chosen.quiet:
             say(f"{path}: {summarise(loaded)}")
     errors = [item for item in found if item.severity is Severity.ERROR]
     if chosen.json:

@@ -119,7 +119,10 @@ def _from_list(name: str, spine: Spine, areas: AreaList, files: PublicFiles) -> 
 
 
 def _is_whole_implied(spine: Spine, areas: AreaList) -> bool:
-    return sum(parent is None for _, _, parent in areas.inline) > 1 or spine.whole is not None
+    parents = {code: parent for code, _, parent in areas.inline}
+    depth = max(_depth(code, parents) for code in parents)
+    several = sum(parent is None for parent in parents.values()) > 1
+    return several or spine.whole is not None or depth == len(spine.levels) - 2
 
 
 def _depth(code: str, parents: dict[str, str | None]) -> int:

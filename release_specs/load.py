@@ -21,7 +21,7 @@ from release_specs.public_files import PublicFiles
 from release_specs.resolve import build_domain, unique
 from release_specs.source import read_source
 from release_specs.spec import ReleaseSpec
-from release_specs.tree import Tree, parse_tree
+from release_specs.tree import Tree, parse_tree, walk
 from release_specs.unknown_keys import explain_unknown_key, keys_at
 from release_specs.values import UNDECIDED, shape_of
 
@@ -89,6 +89,11 @@ def _read(data: Any) -> _Reading:
     unknown: set[str] = set()
     lost: set[str] = set()
     rest = _copy(data)
+    for path, value in walk(data):
+        if value is None and path and path[2:3] != ("areas",):
+            message = "nothing is written after the ':'; write a value or delete the line"
+            findings.append(error("empty-value", path, message, at_key=True))
+            _set_aside(rest, path, unknown, lost)
     for _ in range(MOST_ROUNDS):
         try:
             spec = ReleaseSpec.model_validate(rest)
@@ -200,6 +205,4 @@ def _missing_key(path: Path) -> Finding:
 def _wrong_shape(path: Path, value: object, wanted: str) -> Finding:
     if value == UNDECIDED:
         return error("undecided", path, f"'{UNDECIDED}' marks a choice a person must make; write the value here")
-    if value is None:
-        return error("empty-value", path, "nothing is written under this key; write it out or delete the line")
     return error("wrong-shape", path, f"found {shape_of(value)}; expected {wanted}")

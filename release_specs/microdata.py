@@ -81,6 +81,8 @@ def read_codes(value: object) -> CodeList:
     if isinstance(value, CodeList):
         return value
     if isinstance(value, dict) and value:
+        if "" in value:
+            raise mistake("empty-value", "a code is empty; give it a code, or say what 'missing' values count as")
         return CodeList(tuple((code, read_text(label)) for code, label in value.items()))
     if isinstance(value, list) and value:
         codes = [read_text(code) for code in value]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from release_specs.values import TEXT_SCHEMA, mistake, read_text, shape_of, typed
 
@@ -20,6 +20,12 @@ class NamedModel(SpecModel):
     """A model whose further keys are names the author chose: tables, levels, entities."""
 
     model_config = ConfigDict(extra="allow")
+
+    @model_serializer(mode="wrap")
+    def in_written_order(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The author's own keys first, then the language's, as people write them."""
+        data: dict[str, Any] = handler(self)
+        return {**{key: data[key] for key in self.named if key in data}, **data}
 
     @property
     def named(self) -> dict[str, Any]:

@@ -226,6 +226,23 @@ def ordinal(number: int) -> str:
     return f"{number}{suffix}"
 
 
+_CRON_FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+
+
+def is_cron(text: str) -> bool:
+    """Whether a text is five cron fields of numbers, lists, spans and steps, each within its bounds."""
+    fields = text.split()
+    return len(fields) == len(_CRON_FIELDS) and all(map(_is_cron_field, fields, _CRON_FIELDS))
+
+
+def _is_cron_field(text: str, bounds: tuple[int, int]) -> bool:
+    for part in text.split(","):
+        shape = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/[1-9]\d?)?", part)
+        if shape is None or not all(bounds[0] <= int(end) <= bounds[1] for end in shape.groups() if end):
+            return False
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Lead:
     """How long before publication the measuring happens."""

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from release_specs.model import CsvName, NamedModel, SpecModel, WordList, Words, read_words
-from release_specs.phrases import DayText, ExactSourceText, LeadText, UnreliableText
+from release_specs.phrases import DayText, ExactSourceText, LeadText, UnreliableText, is_cron
 from release_specs.values import (
     Proportion,
     ShareNumber,
@@ -148,6 +148,8 @@ class Schedule(SpecModel):
             raise mistake("bad-schedule", f"{found}; expected day and time, or cron")
         if (self.day is None) is not (self.time is None):
             raise mistake("bad-schedule", "'day' needs 'time'; 'cron' holds its own")
-        if self.cron is not None and not re.fullmatch(r"[\d*,/-]+( [\d*,/A-Za-z#-]+){4}", self.cron.strip()):
-            raise mistake("bad-schedule", f"'{self.cron}' is not cron; write five fields, such as 0 6 15 9 *")
+        if self.cron is not None and not is_cron(self.cron):
+            raise mistake(
+                "bad-schedule", f"'{self.cron}' is not cron; write minute, hour, day, month, weekday: 0 6 15 9 *"
+            )
         return self

@@ -15,7 +15,6 @@ from release_specs.model import NamedModel, SpecModel, WordList, Words, read_lis
 from release_specs.phrases import RatioText
 from release_specs.values import (
     TEXT_SCHEMA,
-    Number,
     Positive,
     Proportion,
     ShareText,
@@ -72,6 +71,8 @@ def _read_quantiles(value: object) -> tuple[Fraction, ...]:
     if isinstance(value, tuple):
         return value
     parts = value if isinstance(value, list) else [value]
+    if not parts:
+        raise mistake("wrong-shape", "the list is empty; name at least one quantile, such as 1/2")
     return tuple(read_proportion(part) for part in parts)
 
 
@@ -291,7 +292,7 @@ class Optimal(SpecModel):
 
     minimise: Annotated[str, *choice("total variance", "worst variance", "total relative variance")] = "total variance"
     """What is made small."""
-    importance: dict[Text, Number] = Field(default_factory=dict)
+    importance: dict[Text, Positive] = Field(default_factory=dict)
     """Weights of tables and levels; 1 where nothing is said."""
 
 

@@ -197,7 +197,7 @@ _PLAIN_WORDS = (
     ("cannot start any token", "a value may not begin with this character; put quotes around it"),
     ("found unexpected end of stream", "a quoted text is never closed; add the missing quote"),
     ("'<stream end>'", "a bracket is never closed; add the missing ']' or '}'"),
-    ("expected ',' or ", "a comma or a closing bracket is missing before this"),
+    ("expected ',' or ", "a comma or a closing bracket is missing before this, or a text with ': ' in it needs quotes"),
     ("expected <block end>", "this does not line up with the lines above; check the indentation and the quotes"),
     ("could not find expected ':'", "a ':' is missing after this key"),
     ("unknown escape character", "a backslash in double quotes starts an escape; use single quotes"),

@@ -287,14 +287,19 @@ TimeText = Annotated[time, *typed(read_time, lambda value: value.strftime("%H:%M
 YesNo = Annotated[bool, *typed(read_yes_no, lambda value: "yes" if value else "no")]
 
 
+def _either(words: tuple[str, ...]) -> str:
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
 def choice(*words: str) -> Any:
     """A type with a closed list of words."""
 
     def read(value: object) -> str:
         text = read_text(value)
         if text not in words:
-            advice = did_you_mean(text, words)
-            raise mistake("bad-choice", f"found '{text}'; expected {' or '.join(words)}; {advice}")
+            near = did_you_mean(text, words)
+            advice = f"; {near}" if near.startswith("did") else ""
+            raise mistake("bad-choice", f"found '{text}'; expected {_either(words)}{advice}")
         return text
 
     return typed(read, str, enum=list(words), type="string")

@@ -31,7 +31,7 @@ MISTAKES = (
 )
 """What must be mended."""
 
-COUNSEL = (*agreement.CHECKS, *unwise.CHECKS)
+COUNSEL = (*spend.ADVICE, *agreement.CHECKS, *unwise.CHECKS)
 """Advice; while there are mistakes, most of it would be about those, so it waits."""
 
 

@@ -114,9 +114,8 @@ def attribute_or_findings(draft: Draft, entity: str, name: str, path: Path) -> A
     owner = next((other for other, facts in spec.microdata.items() if name in facts.columns), None)
     if owner is not None:
         return [error("column-of-another", path, _out_of_reach(draft, entity, name, owner))]
-    return list(
-        unknown_name(draft, "unknown-column", name, draft.domain.names(entity), path, f"an attribute of {entity}")
-    )
+    known = [*draft.domain.names(entity), *(made for made in spec.recodes if made in draft.domain.unknown)]
+    return list(unknown_name(draft, "unknown-column", name, known, path, f"an attribute of {entity}"))
 
 
 def _recode_out_of_reach(draft: Draft, entity: str, name: str, path: Path) -> list[Finding]:

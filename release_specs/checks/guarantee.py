@@ -9,6 +9,7 @@ from release_specs.checks.rows import conditions_of, excludes
 from release_specs.diagnostics import Finding, Path, error, warning
 from release_specs.phrases import Microdata
 from release_specs.resolve import group_of, leaves_out, members_of
+from release_specs.tables import Table
 from release_specs.values import write_number
 
 
@@ -44,6 +45,8 @@ def a_cap_bounds_every_group(draft: Draft) -> Iterator[Finding]:
         yield from unknown_name(draft, "unknown-entity", name, spec.microdata, path, "an entity")
         if name in spec.microdata and name not in members and not (name == privacy.protect and group_of(spec, name)):
             message = f"rows of {name} are not nested in {privacy.protect}, so there is nothing to cap; delete the line"
+            if name == privacy.protect:
+                message = f"each of {name} counts once, so there is nothing to cap; a cap is on the rows nested in it"
             yield error("cap-misplaced", path, message, at_key=True)
     if privacy.at_most is not None and privacy.at_most.keep_first is not None:
         for member in [name for name in privacy.caps if name in spec.microdata][:1]:
@@ -84,18 +87,18 @@ def every_table_is_inside_the_guarantee(draft: Draft) -> Iterator[Finding]:
             )
             yield error("no-proved-bound", ("tables", name, word), message)
         elif entity == protect and group_of(spec, protect) is not None and protect not in spec.privacy.caps:
-            yield from _derived_needs_cap(draft, name, table.attributes, entity)
+            yield from _derived_needs_cap(draft, name, table, entity)
 
 
-def _derived_needs_cap(draft: Draft, name: str, attributes: tuple[str, ...], entity: str) -> Iterator[Finding]:
-    for index, word in enumerate(attributes):
+def _derived_needs_cap(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
+    for word, path in names_used(draft, name, table, entity):
         attribute = draft.domain.attribute(entity, word)
         if attribute is not None and attribute.derived:
             message = (
                 f"'{word}' is derived from the rows of the group, so one of {entity} changes it for all of them; "
                 f"bound them with privacy.at_most: {{{entity}: 6}}, or leave it out"
             )
-            yield error("cap-missing", ("tables", name, "by", index), message)
+            yield error("cap-missing", path, message)
 
 
 @needs("microdata", "privacy", "tables")
@@ -108,7 +111,10 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
     path: Path = ("privacy", "singles")
     if not members:
         yield error(
-            "singles-misplaced", path, "singles are rows of a protected group; no group is protected", at_key=True
+            "singles-misplaced",
+            path,
+            "singles are rows of a protected group, and no group is protected; delete it",
+            at_key=True,
         )
         return
     for member in members[:1]:
@@ -126,23 +132,46 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
     for name, table, entity in draft.tables():
         held = conditions_of(draft, table.universe)
         if entity in members and not excludes(draft, entity, held, privacy.singles):
-            yield from _uses_group_columns(draft, name, table.attributes, entity)
+            yield from _uses_group_columns(draft, name, table, entity)
 
 
-def _uses_group_columns(draft: Draft, name: str, attributes: tuple[str, ...], entity: str) -> Iterator[Finding]:
+def _uses_group_columns(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
     advice = "count a universe without the singles, or leave it out"
-    for index, word in enumerate(attributes):
+    for word, path in names_used(draft, name, table, entity):
         attribute = draft.domain.attribute(entity, word)
         if attribute is not None and attribute.owner != entity:
             message = (
                 f"'{word}' belongs to {attribute.owner}, and the table holds singles, which have no group; {advice}"
             )
-            yield error("singles-by-group", ("tables", name, "by", index), message)
-    table = draft.spec.tables[name]
+            yield error("singles-by-group", path, message)
     carriers = draft.domain.spines.get(entity, {})
     if table.at is not None and carriers and all(owner != entity for owner in carriers.values()):
         message = f"the area is a column of the group, and the table holds singles, which have none; {advice}"
         yield error("singles-by-group", ("tables", name, "at"), message, at_key=True)
+
+
+def names_used(draft: Draft, name: str, table: Table, entity: str) -> Iterator[tuple[str, Path]]:
+    """Every attribute whose value decides where a row of a table is counted and what it adds, with its path."""
+    path: Path = ("tables", name)
+    found: dict[str, Path] = {word: (*path, "by", index) for index, word in enumerate(table.attributes)}
+    for word in ("sum", "mean", "most_common"):
+        if getattr(table, word) is not None:
+            found.setdefault(getattr(table, word), (*path, word))
+    for column in table.quantiles or ():
+        found.setdefault(column, (*path, "quantiles", column))
+    for column in table.proportion.columns() if table.proportion is not None else ():
+        found.setdefault(column, (*path, "proportion", column))
+    conditions = [*conditions_of(draft, table.universe), draft.spec.microdata[entity].only]
+    for condition in conditions:
+        for column in sorted(condition.columns()) if condition is not None else ():
+            found.setdefault(column, (*path, "count" if table.count is not None else "of"))
+    for word, where in list(found.items()):
+        attribute = draft.domain.attribute(entity, word)
+        column_facts = draft.column(entity, attribute.base) if attribute is not None else None
+        if column_facts is not None and column_facts.applies_to is not None:
+            for column in column_facts.applies_to.columns():
+                found.setdefault(column, where)
+    yield from found.items()
 
 
 @needs("privacy", "tables")
@@ -151,6 +180,10 @@ def mechanisms_fit_the_budget_and_relation(draft: Draft) -> Iterator[Finding]:
     privacy = draft.spec.privacy
     for name, table in draft.spec.tables.items():
         path: Path = ("tables", name, "mechanism")
+        misfit = _misfit(table)
+        if misfit is not None:
+            yield error("mechanism-misfit", path, misfit)
+            continue
         if table.mechanism == "gaussian" and privacy.budget.delta is None:
             message = "Gaussian noise has no pure epsilon; write laplace or auto, or give the budget a delta"
             yield error("gaussian-needs-delta", path, message)
@@ -166,6 +199,14 @@ def mechanisms_fit_the_budget_and_relation(draft: Draft) -> Iterator[Finding]:
                     "reason"
                 )
                 yield error("response-needs-total", path, message)
+
+
+def _misfit(table: Table) -> str | None:
+    if table.mechanism == "randomised_response" and table.statistics != ("count",):
+        return "randomised response counts answers; it gives no sums, means, quantiles or most common code: write auto"
+    if table.mechanism in ("laplace", "gaussian") and "most_common" in table.statistics:
+        return "the most common code is selected, not counted with noise; write mechanism: auto or delete the line"
+    return None
 
 
 @needs("microdata", "privacy", "exact")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+
+from pydantic_core import PydanticCustomError
 
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
 from release_specs.microdata import ClipBy, Column, Entity, Treatment
 from release_specs.resolve import members_of
-from release_specs.values import Range, write_number
+from release_specs.values import Range, read_range, write_number
 
 
 def _columns(draft: Draft) -> Iterator[tuple[str, Entity, str, Column, Path]]:
@@ -94,14 +97,27 @@ def _counted_as(draft: Draft, column: Column, name: str, code: str, path: Path) 
             yield error("unknown-area", path, f"'{code}' is not a {tree.smallest} of '{tree.name}'")
         return
     if column.type != "codes":
-        if not re.fullmatch(r"-?\d+(\.\d+)?", code):
-            yield error("unknown-code", path, f"'{code}' is not a number, and '{name}' holds numbers")
+        yield from _counted_as_value(column, name, code, path)
         return
     owners = [entity for entity in draft.spec.microdata if draft.spec.microdata[entity].columns.get(name) is column]
     attribute = draft.domain.attribute(owners[0], name) if owners else None
     if attribute is not None and attribute.code_named(code) is None:
         known = [category.code for category in attribute.coded]
         yield error("unknown-code", path, f"'{code}' is not a code of '{name}'; {did_you_mean(code, known)}")
+
+
+def _counted_as_value(column: Column, name: str, code: str, path: Path) -> Iterator[Finding]:
+    valid = column.valid
+    if valid is None or valid.low is None or valid.high is None or _is_dated(valid) is not (column.type == "date"):
+        return
+    try:
+        point = read_range(code)
+    except PydanticCustomError as fault:
+        yield error(fault.type, path, fault.message())
+        return
+    inside = point.low is not None and point.low == point.high and _is_dated(point) is _is_dated(valid)
+    if not inside or not valid.low <= point.low <= valid.high:  # type: ignore[operator]
+        yield error("unknown-code", path, f"'{code}' is not one value of {valid}, the valid range of '{name}'")
 
 
 @needs("microdata")
@@ -120,8 +136,17 @@ def ranges_are_closed_and_stepped(draft: Draft) -> Iterator[Finding]:
         if valid is not None and _is_dated(valid) is not (column.type == "date"):
             kind = "days, such as 2025-01-01..2025-12-31" if column.type == "date" else "numbers, such as 0..99"
             yield error("bad-range", (*path, column.type), f"'{valid}' does not fit; '{column.type}' wants {kind}")
+        elif column.type == "integer" and not _is_whole(column):
+            yield error(
+                "bad-range", (*path, "integer"), "an integer has whole bounds and a whole step; write number instead"
+            )
         elif column.clip is not None:
             yield from _clip_findings(name, column, path)
+
+
+def _is_whole(column: Column) -> bool:
+    ends = [end for end in (column.integer.low, column.integer.high) if end is not None] if column.integer else []
+    return all(isinstance(end, Fraction) and end.denominator == 1 for end in [*ends, column.step or Fraction(1)])
 
 
 def _is_dated(part: Range) -> bool:
@@ -143,9 +168,16 @@ def _clip_findings(name: str, column: Column, path: Path) -> Iterator[Finding]:
     else:
         for end in (clip.low, clip.high):
             if isinstance(end, Fraction) and (end / step).denominator != 1:
-                message = f"{write_number(end)} is not a multiple of the step {write_number(step)}"
+                below = write_number(end // step * step)
+                above = write_number((end // step + 1) * step)
+                message = (
+                    f"{write_number(end)} is not a multiple of the step {write_number(step)}; write {below} or {above}"
+                )
                 yield error("clip-off-step", at, message)
-        if valid.low is not None and valid.high is not None:
+        if clip.low == clip.high:
+            message = f"the clip {clip} holds one value, so every record adds the same; write a range, or use a count"
+            yield error("clip-empty", at, message)
+        elif valid.low is not None and valid.high is not None:
             yield from _clip_against_range(clip, valid, at)
 
 
@@ -171,7 +203,8 @@ def not_applicable_is_no_code(draft: Draft) -> Iterator[Finding]:
                 yield error("not-applicable-is-a-code", (*path, "not_applicable"), message)
         if column.applies_to is not None:
             if name in column.applies_to.columns():
-                yield error("applies-to-itself", (*path, "applies_to"), f"'{name}' cannot decide whether it applies")
+                message = f"'{name}' cannot decide whether it applies; look at another column"
+                yield error("applies-to-itself", (*path, "applies_to"), message)
             else:
                 yield from condition_findings(draft, entity, column.applies_to, (*path, "applies_to"))
 
@@ -179,7 +212,7 @@ def not_applicable_is_no_code(draft: Draft) -> Iterator[Finding]:
 @needs("microdata")
 def several_answers_are_bounded(draft: Draft) -> Iterator[Finding]:
     """A multi-response column says how many answers a row may have and where they stand."""
-    for _, _, name, column, path in _columns(draft):
+    for entity, _, name, column, path in _columns(draft):
         parts = [word for word in ("columns", "separator") if getattr(column, word) is not None]
         if column.up_to is None and not parts:
             continue
@@ -197,6 +230,11 @@ def several_answers_are_bounded(draft: Draft) -> Iterator[Finding]:
         elif column.columns is not None and len(column.columns) < column.up_to:
             message = f"{len(column.columns)} columns cannot hold up to {column.up_to} answers; lower up_to"
             yield error("answers-unbounded", (*path, "up_to"), message)
+        else:
+            attribute = draft.domain.attribute(entity, name)
+            if attribute is not None and column.up_to > len(attribute.coded):
+                message = f"there are {len(attribute.coded)} codes, so no row has up to {column.up_to}; lower up_to"
+                yield error("answers-unbounded", (*path, "up_to"), message)
 
 
 @needs("microdata")
@@ -227,8 +265,43 @@ def codes_do_not_look_alike(draft: Draft) -> Iterator[Finding]:
             folded = re.sub(r"\s+", "", category.code).casefold().lstrip("0") or "0"
             other = seen.setdefault(folded, category.code)
             if other != category.code:
-                message = f"codes '{other}' and '{category.code}' differ only in case, spaces or leading zeros"
+                message = (
+                    f"codes '{other}' and '{category.code}' differ only in case, spaces or leading zeros; "
+                    "if they are one, keep one and read the other as it with read_as"
+                )
                 yield warning("look-alike-codes", (*path, "codes"), message, at_key=True)
+
+
+@needs("microdata")
+def spellings_are_read_as_something_declared(draft: Draft) -> Iterator[Finding]:
+    """A spelling is replaced by a declared code, or by the not-applicable value."""
+    for entity, _, name, column, path in _columns(draft):
+        attribute = draft.domain.attribute(entity, name)
+        for spelling, value in (column.read_as or {}).items():
+            known = attribute is None or attribute.scale is not None or attribute.code_named(value) is not None
+            if not known and value not in (column.not_applicable or ()):
+                codes = [category.code for category in attribute.coded] if attribute is not None else []
+                message = f"'{value}' is not a code of '{name}'; {did_you_mean(value, codes)}"
+                yield error("unknown-code", (*path, "read_as", spelling), message)
+
+
+@needs("microdata")
+def text_files_can_be_read(draft: Draft) -> Iterator[Finding]:
+    """The encoding exists, the delimiter is one character, and no key column is named twice."""
+    for name, entity in draft.spec.microdata.items():
+        path: Path = ("microdata", name)
+        try:
+            codecs.lookup(entity.read.encoding)
+        except LookupError:
+            message = f"'{entity.read.encoding}' is not an encoding; write utf-8, latin-1, windows-1252 or utf-16"
+            yield error("bad-choice", (*path, "read", "encoding"), message)
+        if len(entity.read.delimiter) != 1 or entity.read.delimiter == entity.read.decimal:
+            message = (
+                f"'{entity.read.delimiter}' cannot stand between fields; write one character, not the decimal mark"
+            )
+            yield error("bad-choice", (*path, "read", "delimiter"), message)
+        if entity.key is not None and len(set(entity.key)) < len(entity.key):
+            yield error("listed-twice", (*path, "key"), "a column is listed twice in the key; keep one", at_key=True)
 
 
 @needs("microdata")
@@ -263,5 +336,7 @@ CHECKS = (
     several_answers_are_bounded,
     mixed_is_for_groups_built_from_rows,
     codes_do_not_look_alike,
+    spellings_are_read_as_something_declared,
+    text_files_can_be_read,
     bounds_do_not_look_observed,
 )

@@ -14,8 +14,9 @@ from release_specs.checks.draft import (
     wanted_findings,
 )
 from release_specs.conditions import Test
-from release_specs.diagnostics import Finding, Path, error, listed, warning
+from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
 from release_specs.phrases import FileColumn, Microdata, Rule, TablePart
+from release_specs.public_files import PublicTable
 from release_specs.tables import Table, UpTo
 from release_specs.values import write_number
 
@@ -81,6 +82,28 @@ def _file_has_numbers(draft: Draft, source: FileColumn, levels: list[str], path:
             message = f"'{text}' in column '{source.column}' is not a whole number of at least 0"
             yield error("file-row", path, message, place=(source.file, line, 1))
             return
+    yield from _every_area_has_a_row(draft, table, levels, path)
+
+
+def _every_area_has_a_row(draft: Draft, table: PublicTable, levels: list[str], path: Path) -> Iterator[Finding]:
+    """The file's finest level names areas of the geography, and all of them."""
+    finest = next((level for level in reversed(levels) if level in table.header), None)
+    tree = draft.domain.level_spine(finest) if finest is not None else None
+    if finest is None or tree is None:
+        return
+    known = {area.code for area in tree.areas[finest]}
+    found = set()
+    for line, code in table.column(finest):
+        found.add(code)
+        if code not in known:
+            message = f"'{code}' is not a {finest}; {did_you_mean(code, sorted(known))}"
+            yield error("unknown-area", path, message, place=(table.file, line, 1))
+            return
+    lacking = sorted(known - found)
+    if lacking:
+        yield error(
+            "file-row", path, f"'{table.file}' has no row for {finest} {listed(lacking, 5)}; every area needs one"
+        )
 
 
 def whole_total(draft: Draft, index: int) -> int | None:
@@ -171,7 +194,9 @@ def _part_findings(draft: Draft, part: TablePart, table: Table, path: Path) -> I
 def _levels_are_shared(draft: Draft, rule: Rule, tables: list[Table], path: Path) -> Iterator[Finding]:
     places = [set(draft.levels()) if table.at == ("all",) else set(table.at or ()) for table in tables]
     if places[0] and places[1] and not places[0] & places[1]:
-        yield error("rule-empty", path, f"the tables of '{rule}' are published at no common level, so it binds nothing")
+        yield error(
+            "rule-empty", path, f"the tables of '{rule}' share no level, so it binds nothing; publish both at one"
+        )
 
 
 @needs("tables", "rules", "privacy", "microdata")
@@ -259,8 +284,8 @@ def relative_promises_mean_something_everywhere(draft: Draft) -> Iterator[Findin
             tiny = [code for code in tiny if not promise.areas or code in promise.areas]
             if tiny:
                 message = (
-                    f"{promise.moe} of the expected {table.universe} is less than one in {len(tiny)} of {len(sizes)} areas "
-                    f"({listed(tiny, 5)}): no budget buys that; write the margin in units, or name the areas it is for"
+                    f"{promise.moe} of the expected {table.universe} comes to less than 1 in {listed(tiny, 5)} "
+                    f"({len(tiny)} of {len(sizes)} areas): no budget buys that; write the margin in units, or name areas"
                 )
                 yield warning("relative-near-zero", ("tables", name, "precision", level, "moe"), message)
 

@@ -35,6 +35,18 @@ def editions_divide_the_account(draft: Draft) -> Iterator[Finding]:
         yield error("unknown-edition", ("release", "edition"), message)
 
 
+@needs("privacy", "schedule")
+def a_firing_publishes_an_edition_of_the_account(draft: Draft) -> Iterator[Finding]:
+    """A schedule that names editions by period names them by the account's period."""
+    schedule, account = draft.spec.schedule, draft.spec.privacy.account
+    if schedule is None or schedule.edition is None or account is None or account.every is None:
+        return
+    which, period = schedule.edition.split()
+    if period != account.every:
+        message = f"the account has an edition every {account.every}; write {which} {account.every}"
+        yield error("unknown-edition", ("schedule", "edition"), message)
+
+
 @needs("schedule")
 def the_calendar_has_such_a_day(draft: Draft) -> Iterator[Finding]:
     """The day of publication comes in every month it is promised for."""
@@ -126,6 +138,9 @@ def translations_are_complete(draft: Draft) -> Iterator[Finding]:
         strange: set[str] = set()
         columns = (table.column("name"), table.column("code"))
         for (line, name), (_, code) in zip(*columns, strict=True):
+            if (name, code) in translated:
+                message = f"'{name}' with code '{code}' stands here twice; keep one"
+                yield error("code-twice", path, message, place=(file, line, 1))
             translated.add((name, code))
             if name in strange:
                 continue
@@ -172,6 +187,7 @@ def _names(draft: Draft) -> set[str]:
 
 CHECKS = (
     editions_divide_the_account,
+    a_firing_publishes_an_edition_of_the_account,
     the_calendar_has_such_a_day,
     the_clock_shows_such_a_time,
     holidays_are_days,

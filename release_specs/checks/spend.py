@@ -91,11 +91,11 @@ def spending_names_tables_and_levels(draft: Draft) -> Iterator[Finding]:
                     yield error(
                         "free-table-paid",
                         path,
-                        f"'{name}' is computed from other tables and costs nothing",
+                        f"'{name}' is computed and costs nothing; delete the line",
                         at_key=True,
                     )
                 if name in seen:
-                    yield error("attribute-twice", path, f"'{name}' has two shares; keep one", at_key=True)
+                    yield error("listed-twice", path, f"'{name}' has two shares; keep one", at_key=True)
                 seen.add(name)
     for name in draft.spec.spend.optimal.importance if draft.levels_are_clear() else ():
         path = ("spend", "optimal", "importance", name)
@@ -122,8 +122,9 @@ def shares_add_up(draft: Draft) -> Iterator[Finding]:
             left = takers or division.unnamed
             message = f"the stated shares add up to 1, so nothing is left for {listed(left)}; lower some shares"
             yield error("nothing-left", division.path, message, at_key=True)
-        elif total < 1 and not takers and division.rest is None and not division.unnamed:
-            message = f"{1 - total} of this line is spent on nothing; raise the shares, or write rest: optimal"
+        elif total < 1 and not takers and not division.unnamed:
+            last = ["", *division.shares][-1]
+            message = f"{1 - total} of this line is spent on nothing; raise the shares, or write '{last}: rest'"
             yield warning("budget-unspent", division.path, message, at_key=True)
 
 
@@ -180,6 +181,33 @@ def _holds(draft: Draft, wanted: Table, other: Table, level: str | None) -> bool
     return all(tree.levels.index(part) <= deepest for part in mine if part in tree.levels)
 
 
+@needs("tables", "spend", "microdata")
+def levels_not_measured_are_summed_from_below(draft: Draft) -> Iterator[Finding]:
+    """A level with share `none` needs a measured level below it, or another table that holds the same margin there."""
+    for division in divisions(draft):
+        if division.what != "levels":
+            continue
+        for level in [name for name, share in division.shares.items() if share is ShareWord.NONE]:
+            tree = draft.domain.level_spine(level)
+            if tree is None:
+                continue
+            below = tree.levels[tree.levels.index(level) + 1 :]
+            measured = [name for name, share in division.shares.items() if share is not ShareWord.NONE]
+            measured += division.unnamed if division.rest is not None else []
+            if not set(below) & set(measured) and not _held_elsewhere(draft, division, level):
+                message = (
+                    f"neither '{level}' nor any level below it is measured, so it cannot be summed; give it a share"
+                )
+                yield error("cannot-compute", (*division.path, level), message)
+
+
+def _held_elsewhere(draft: Draft, division: Division, level: str) -> bool:
+    tables = draft.spec.tables
+    mine = [name for name in tables_in(str(division.path[2])) if name in tables] if len(division.path) > 2 else []
+    others = [table for name, table in tables.items() if name not in mine and not table.is_free]
+    return bool(mine) and all(any(_holds(draft, tables[name], other, level) for other in others) for name in mine)
+
+
 @needs("tables", "spend", "privacy", "expect")
 def relative_promises_have_a_size(draft: Draft) -> Iterator[Finding]:
     """A percentage is of something public: an expected size, or an earlier edition's cells."""
@@ -216,6 +244,7 @@ CHECKS = (
     shares_add_up,
     everything_published_is_paid_for,
     what_is_not_measured_can_be_computed,
+    levels_not_measured_are_summed_from_below,
     relative_promises_have_a_size,
-    an_unstated_division_is_optimal,
 )
+ADVICE = (an_unstated_division_is_optimal,)

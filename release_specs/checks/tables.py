@@ -40,7 +40,7 @@ def tables_are_by_attributes_of_their_rows(draft: Draft) -> Iterator[Finding]:
             if isinstance(found, list):
                 yield from found
             elif word in table.by[:index]:
-                yield error("attribute-twice", (*path, index), f"'{word}' is listed twice; keep one")
+                yield error("listed-twice", (*path, index), f"'{word}' is listed twice; keep one")
             else:
                 yield from _is_countable(found, (*path, index))
 
@@ -75,8 +75,8 @@ def tables_are_published_at_known_levels(draft: Draft) -> Iterator[Finding]:
                 yield error("no-levels", (*path, "at"), message, at_key=True)
         elif table.at != ("all",):
             yield from _levels_are_known(draft, table.at, levels, (*path, "at"))
-        if levels:
-            yield from _promises_are_at_levels(draft, table, levels, path)
+        if levels or not draft.spec.geography:
+            yield from _promises_are_at_levels(draft, table, levels or ["whole"], path)
 
 
 def _levels_are_known(draft: Draft, at: tuple[str, ...], levels: list[str], path: Path) -> Iterator[Finding]:
@@ -87,7 +87,7 @@ def _levels_are_known(draft: Draft, at: tuple[str, ...], levels: list[str], path
             message = f"'{level}' crosses two geographies, which is not offered yet; publish at one level of one spine"
             yield error("crossing-not-offered", where, message)
         elif level in at[:index]:
-            yield error("attribute-twice", where, f"level '{level}' is listed twice; keep one")
+            yield error("listed-twice", where, f"level '{level}' is listed twice; keep one")
         else:
             yield from unknown_name(draft, "unknown-level", level, levels, where, "a level of these rows' geography")
 
@@ -142,8 +142,8 @@ def _has_a_clip(draft: Draft, entity: str, name: str, word: str, path: Path) -> 
         )
     elif column.clip is None:
         message = (
-            f"'{name}' has no clip, so one record could move the {word} without bound; "
-            f"add clip to the column, for example clip: {column.valid}, narrower if the extremes are rare"
+            f"'{name}' has no clip, so only the valid range {column.valid} bounds what one record does to the {word}; "
+            "add a clip to the column, inside that range, decided beforehand"
         )
         yield error("clip-missing", path, message)
     elif draft.domain.attribute(entity, name) is not None and column.up_to is not None:
@@ -202,8 +202,12 @@ def computed_tables_use_other_tables(draft: Draft) -> Iterator[Finding]:
             if part in tables and tables[part].is_free:
                 yield error("computed-of-computed", path, f"'{part}' is computed itself; use the tables it is made of")
         known = [tables[part] for part, _ in parts if part in tables and not tables[part].is_free]
-        if len(known) == len(parts):
+        if parts and len(known) == len(parts):
             yield from _computed_shape(draft, name, table, known)
+        for word in ("precision", "at_most", "margins", "grow") if parts else ():
+            if getattr(table, word):
+                message = f"'{word}' does not go with a table that is computed from others; delete the line"
+                yield error("table-kind", ("tables", name, word), message, at_key=True)
 
 
 def _computed_shape(draft: Draft, name: str, table: Table, parts: list[Table]) -> Iterator[Finding]:
@@ -212,6 +216,10 @@ def _computed_shape(draft: Draft, name: str, table: Table, parts: list[Table]) -
             message = f"'{word}' is not in every table it is computed from; leave it out, or add it there"
             yield error("unknown-column", ("tables", name, "by", index), message)
     levels = [_levels_of(draft, part) for part in parts]
+    if table.at is None and any(levels):
+        shared = [level for level in levels[0] if all(level in known for known in levels)]
+        message = f"'at' is missing; say where it is published: at: [{', '.join(shared)}]"
+        yield error("missing-key", ("tables", name), message, at_key=True)
     for level in (table.at or ()) if table.at != ("all",) else ():
         if any(level not in known for known in levels) and draft.levels_are_clear():
             message = (

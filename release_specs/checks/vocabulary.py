@@ -51,7 +51,7 @@ def spines_are_carried_by_a_column(draft: Draft) -> Iterator[Finding]:
     """A geography that no column carries places nobody."""
     carried = {column.area for entity in draft.spec.microdata.values() for column in entity.columns.values()}
     for name in draft.spec.geography:
-        if name not in carried and not draft.domain.unknown:
+        if name not in carried and not draft.domain.unknown and carried <= {None, *draft.spec.geography}:
             message = f"no column carries this geography; declare one with area: {name}"
             yield error("spine-unused", ("geography", name), message, at_key=True)
 
@@ -66,8 +66,11 @@ def recodes_are_of_something(draft: Draft) -> Iterator[Finding]:
     for name, made in spec.recodes.items():
         path: Path = ("recodes", name, "of")
         yield from unknown_name(draft, "unknown-column", made.of, known, path, "a column, recode or derived attribute")
+        if made.of == name and any(name in facts.columns for facts in spec.microdata.values()):
+            continue
         if cycle := _cycle(name, {other: facts.of for other, facts in spec.recodes.items()}):
-            yield error("cyclic-recode", path, f"{' is made of '.join(cycle)}: a circle; make one of them of a column")
+            chain = " is made of ".join(cycle[:2]) + "".join(f", which is made of {part}" for part in cycle[2:])
+            yield error("cyclic-recode", path, f"{chain}: a circle; make one of them of a column")
         elif any(made.of in facts.columns and facts.columns[made.of].area for facts in spec.microdata.values()):
             message = f"'{made.of}' is an area column; larger areas are levels of the geography, not recodes"
             yield error("area-as-attribute", path, message)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from release_specs.values import write_number
@@ -53,7 +54,7 @@ def scale_values(variable: Variable, places: Integers) -> np.typing.NDArray[np.i
 
 def spelled_array(variable: Variable, places: Integers) -> pa.Array:
     """The values of a scale written out as text, exactly."""
-    found, index = np.unique(np.maximum(places, 0), return_inverse=True)
+    index, found = pd.factorize(np.maximum(places, 0))
     points = [variable.ruler.value(int(place)) for place in found]
     texts = [point.isoformat() if isinstance(point, date) else write_number(point) for point in points]
     return text_array(tuple(texts), np.where(places < 0, places, index), _no_value(variable))
@@ -103,6 +104,9 @@ def _arrow_type(variable: Variable) -> pa.DataType:
 def _joined(variable: Variable, places: Integers) -> pa.Array:
     """All answers of a row in one text."""
     separator = variable.column.separator or ""
-    found, index = np.unique(places, axis=0, return_inverse=True)
-    texts = tuple(separator.join(variable.texts[place] for place in row if place >= 0) for row in found)
-    return text_array(texts, np.where(places[:, 0] < 0, places[:, 0], index.reshape(-1)), _no_value(variable))
+    index = np.zeros(len(places), dtype=np.int64)
+    for answers in places.T:
+        index, _ = pd.factorize(index * (len(variable.texts) + 2) + answers - NOTHING)
+    _, examples = np.unique(index, return_index=True)
+    texts = tuple(separator.join(variable.texts[place] for place in row if place >= 0) for row in places[examples])
+    return text_array(texts, np.where(places[:, 0] < 0, places[:, 0], index), _no_value(variable))

@@ -16,7 +16,6 @@ from release_specs.microdata import ReadOptions
 from release_specs.resolve import group_of
 from tabulation.synthetic.arrays import column_arrays, key_arrays, spelled_array
 from tabulation.synthetic.dirt import soil
-from tabulation.synthetic.errors import SynthesisError
 from tabulation.synthetic.marking import Mark, hash_of
 from tabulation.synthetic.population import Population
 from tabulation.synthetic.streams import Streams
@@ -102,8 +101,6 @@ def _write_parquet(table: pa.Table, path: Path, mark: Mark) -> None:
 
 
 def _write_text(table: pa.Table, path: Path, read: ReadOptions) -> None:
-    if len(read.delimiter) != 1:
-        raise SynthesisError(f"read.delimiter is '{read.delimiter}'; text files are generated with one character only")
     words = [word for column in table.columns for word in _words(column)] + table.column_names
     special = any(mark in word for word in words for mark in (read.delimiter, '"', "\n", "\r"))
     options = pa_csv.WriteOptions(

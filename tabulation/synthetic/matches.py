@@ -31,10 +31,8 @@ class Match:
 
     def meets(self, places: Integers) -> Bools:
         """For each row whether it meets the test; a row of several answers meets it with any of them."""
-        found, given = self._wanted(places), places >= 0
-        if places.ndim > 1:
-            found, given = np.logical_or.reduce(found, axis=1), np.logical_or.reduce(given, axis=1)
-        return (~found & given) if self.negated else found
+        found = _any_answer(self._wanted(places))
+        return ~found & _any_answer(places >= 0) if self.negated else found
 
     def _wanted(self, places: Integers) -> Bools:
         if self.table is not None:
@@ -147,6 +145,10 @@ class Meanings:
             if attribute.scale is not None and (point := as_point(edition)) is not None:
                 return Range(point, point)
         return attribute.coded[0].holds[0] if attribute.scale is None else Range(*[attribute.scale.low] * 2)
+
+
+def _any_answer(found: Bools) -> Bools:
+    return found if found.ndim == 1 else np.logical_or.reduce(found, axis=1)
 
 
 def _code_match(coding: dict[str, int], parts: tuple[str | Range, ...], test: Test) -> Match:

@@ -64,7 +64,7 @@ def _place(variable: Variable, point: Endpoint) -> int:
 
 def _is_money(variable: Variable) -> bool:
     (first, last), (low, high) = variable.span, clip_span(variable)
-    return last - first > WIDE * (high - low) and high - low > 100
+    return last - first > WIDE * (high - low) and high - max(low, -variable.origin) > 100
 
 
 def _pyramid(variable: Variable, lean: float) -> Floats:

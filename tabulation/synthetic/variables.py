@@ -27,6 +27,9 @@ NOT_APPLICABLE = -1
 NOTHING = -2
 """The place of an answer that was not given."""
 
+WIDEST = 2**60
+"""Numbers are drawn as whole numbers of 64 bits."""
+
 
 @dataclass(frozen=True)
 class Variable:
@@ -129,6 +132,8 @@ def _variable(domain: Domain, entity: str, declared: Entity, name: str) -> Varia
     texts = tuple(category.code for category in attribute.coded)
     labels = tuple(category.label for category in attribute.coded)
     bare = Variable(entity, name, column, texts, labels, attribute.scale)
+    if bare.scale is not None and max(map(abs, (*bare.span, bare.origin))) * bare.scale.step.numerator >= WIDEST:
+        raise SynthesisError(f"microdata.{entity}.columns.{name}: the valid range is too wide to draw from; narrow it")
     return Variable(entity, name, column, texts, labels, attribute.scale, _banned(bare, _no_values(declared, column)))
 
 

@@ -134,6 +134,18 @@ def test_money_has_zeros_losses_a_body_inside_the_clip_and_a_tail_beyond_it(tmp_
     assert money.mean() > money.median()
 
 
+def test_amounts_that_are_all_negative_stay_about_the_clip(tmp_path: Path) -> None:
+    debts = simple(tmp_path, "debt: {number: -1000000..-50, clip: -2000..-50, step: 1}")["debt"]
+    assert debts.max() <= -50
+    assert debts.between(-2000, -50).mean() > 0.9
+    assert debts.nunique() > 500
+
+
+def test_a_range_too_wide_to_draw_from_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SynthesisError, match=r"microdata.rows.columns.wide: the valid range is too wide"):
+        simple(tmp_path, f"wide: {{integer: 0..1{'0' * 30}}}")
+
+
 def test_small_numbers_have_one_hump(tmp_path: Path) -> None:
     shares = simple(tmp_path, "cars: {integer: 0..9}")["cars"].value_counts(normalize=True).sort_index()
     top = int(shares.idxmax())
@@ -281,21 +293,16 @@ def test_an_area_of_the_release_may_be_asked_for(tmp_path: Path) -> None:
     assert set(found["people"]["zone"]) == {"003", "007"}
 
 
-def test_what_is_asked_of_rows_through_their_group_is_asked_of_the_group(tmp_path: Path) -> None:
-    text = TOWN.replace(
-        "only: [{year: edition, present: yes}, {year: edition, present: away}]", "only: {side: both, kind: [H, I]}"
-    )
-    found = frames(tmp_path, text, records=1000)
-    assert set(found["dwellings"]["kind"]) == {"H", "I"}
-    assert set(found["people"]["side"]) == {"both"}
-
-
-def test_a_group_is_what_its_rows_need_it_to_be_even_where_that_is_rare(tmp_path: Path) -> None:
-    text = TOWN.replace(
-        "only: [{year: edition, present: yes}, {year: edition, present: away}]", "only: {built: 1900-01-01}"
-    )
-    found = frames(tmp_path, text, records=60)
-    assert {day.isoformat() for day in found["dwellings"]["built"]} == {"1900-01-01"}
+@pytest.mark.parametrize(
+    ("only", "records", "column", "values"),
+    [("{side: both, kind: [H, I]}", 1000, "kind", {"H", "I"}), ("{built: 1900-01-01}", 60, "built", {"1900-01-01"})],
+)
+def test_what_is_asked_of_rows_through_their_group_is_asked_of_the_group(
+    tmp_path: Path, only: str, records: int, column: str, values: set[str]
+) -> None:
+    text = TOWN.replace("[{year: edition, present: yes}, {year: edition, present: away}]", only)
+    found = frames(tmp_path, text.replace("  singles: {place: inmate, custody: closed}\n", ""), records=records)
+    assert {str(value) for value in found["dwellings"][column]} == values
 
 
 def test_a_rare_column_that_is_asked_for_applies(tmp_path: Path) -> None:
