@@ -248,7 +248,7 @@ def _count(text: str) -> int:
 def _dirt(text: str) -> Fraction:
     from pydantic_core import PydanticCustomError
 
-    from release_specs.values import read_number
+    from release_specs.language.values import read_number
 
     try:
         share = read_number(text)

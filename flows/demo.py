@@ -11,7 +11,7 @@ import pandas as pd
 from flows.terminal import OK, say
 from release_specs.diagnostics import Severity
 from release_specs.load import Loaded, load_spec
-from release_specs.resolve import queries_of
+from release_specs.reading.resolve import queries_of
 from release_specs.summary import summarise
 from tabulation.synthesize import GeneratedFile, synthesize
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 
-from release_specs.values import Endpoint, Range, write_number
+from release_specs.language.values import Endpoint, Range, write_number
 
 MOST_CATEGORIES = 100_000
 """An attribute with more categories than this is not listed one by one."""

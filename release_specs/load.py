@@ -17,13 +17,13 @@ from release_specs.checks import find
 from release_specs.checks.draft import Draft
 from release_specs.diagnostics import Diagnostic, Finding, Path, Severity, SpecError, dotted, error
 from release_specs.domain import Domain
-from release_specs.public_files import PublicFiles
-from release_specs.resolve import build_domain, unique
-from release_specs.source import read_source
+from release_specs.language.values import UNDECIDED, shape_of
+from release_specs.reading.public_files import PublicFiles
+from release_specs.reading.resolve import build_domain, unique
+from release_specs.reading.source import read_source
+from release_specs.reading.tree import Tree, parse_tree, walk
+from release_specs.reading.unknown_keys import explain_unknown_key, keys_at
 from release_specs.spec import ReleaseSpec
-from release_specs.tree import Tree, parse_tree, walk
-from release_specs.unknown_keys import explain_unknown_key, keys_at
-from release_specs.values import UNDECIDED, shape_of
 
 MOST_ROUNDS = 60
 

@@ -22,9 +22,9 @@ from pydantic import BaseModel, PlainValidator, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from release_specs.explain import explanations
-from release_specs.model import NamedModel
+from release_specs.language.model import NamedModel
+from release_specs.language.values import RESERVED, write_number
 from release_specs.spec import ReleaseSpec
-from release_specs.values import RESERVED, write_number
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"

@@ -10,15 +10,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from release_specs.conditions import ConditionText
-from release_specs.microdata import Entity
-from release_specs.model import SpecModel
-from release_specs.phrases import RuleText
-from release_specs.privacy import Privacy
-from release_specs.publication import ExactTotal, Expect, Publish, Release, Schedule
-from release_specs.tables import Spend, Table
-from release_specs.values import Name, mistake, read_text, typed
-from release_specs.vocabulary import Derived, Landmark, Recode, Spine, Universe
+from release_specs.language.conditions import ConditionText
+from release_specs.language.microdata import Entity
+from release_specs.language.model import SpecModel
+from release_specs.language.phrases import RuleText
+from release_specs.language.privacy import Privacy
+from release_specs.language.publication import ExactTotal, Expect, Publish, Release, Schedule
+from release_specs.language.tables import Spend, Table
+from release_specs.language.values import Name, mistake, read_text, typed
+from release_specs.language.vocabulary import Derived, Landmark, Recode, Spine, Universe
 
 VERSIONS = ("1",)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from release_specs.diagnostics import Severity
 from release_specs.load import Loaded
-from release_specs.resolve import queries_of
+from release_specs.reading.resolve import queries_of
 
 
 def summarise(loaded: Loaded) -> str:

@@ -14,7 +14,7 @@ from os import getpid
 from pathlib import Path
 
 from release_specs.domain import Domain
-from release_specs.public_files import PublicFiles
+from release_specs.reading.public_files import PublicFiles
 from release_specs.spec import ReleaseSpec
 from tabulation.synthetic.areas import Map, settle
 from tabulation.synthetic.demands import demands_of, singles_entity

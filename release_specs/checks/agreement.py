@@ -9,7 +9,7 @@ from itertools import combinations
 from release_specs.checks.draft import Draft, needs
 from release_specs.checks.rows import conditions_of, implies
 from release_specs.diagnostics import Finding, listed, note, warning
-from release_specs.tables import Table
+from release_specs.language.tables import Table
 
 MOST_NOTES = 20
 

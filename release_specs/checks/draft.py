@@ -8,15 +8,15 @@ from datetime import date
 
 from pydantic_core import PydanticCustomError
 
-from release_specs.conditions import Condition, Test
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed
 from release_specs.domain import Attribute, Domain
-from release_specs.microdata import Column
-from release_specs.public_files import PublicFiles
-from release_specs.resolve import entity_of, group_of
+from release_specs.language.conditions import Condition, Criterion
+from release_specs.language.microdata import Column
+from release_specs.language.tables import Table
+from release_specs.language.values import read_range
+from release_specs.reading.public_files import PublicFiles
+from release_specs.reading.resolve import entity_of, group_of
 from release_specs.spec import ReleaseSpec
-from release_specs.tables import Table
-from release_specs.values import read_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def condition_findings(
     draft: Draft, entity: str, condition: Condition, path: Path, *, edition: bool = False
 ) -> Iterator[Finding]:
     """What is wrong with a condition on rows of an entity."""
-    for where, test in condition.tests(path):
+    for where, test in condition.criteria(path):
         column = draft.column(entity, test.column)
         if column is not None and column.area is not None:
             yield from _area_test(draft, column.area, test, where)
@@ -151,7 +151,7 @@ def condition_findings(
             yield from wanted_findings(draft, found, test, where, edition=edition)
 
 
-def _area_test(draft: Draft, spine: str, test: Test, path: Path) -> Iterator[Finding]:
+def _area_test(draft: Draft, spine: str, test: Criterion, path: Path) -> Iterator[Finding]:
     tree = draft.domain.hierarchies.get(spine)
     known = {area.code for area in tree.areas[tree.smallest]} if tree else set()
     for code in test.wanted:
@@ -160,7 +160,7 @@ def _area_test(draft: Draft, spine: str, test: Test, path: Path) -> Iterator[Fin
 
 
 def wanted_findings(
-    draft: Draft, attribute: Attribute, test: Test, path: Path, *, edition: bool = False
+    draft: Draft, attribute: Attribute, test: Criterion, path: Path, *, edition: bool = False
 ) -> Iterator[Finding]:
     """What is wrong with the codes or ranges a test wants of an attribute."""
     for text in test.wanted:

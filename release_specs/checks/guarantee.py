@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
 from release_specs.checks.rows import conditions_of, excludes
 from release_specs.diagnostics import Finding, Path, error, warning
-from release_specs.phrases import Microdata
-from release_specs.resolve import group_of, leaves_out, members_of
-from release_specs.tables import Table
-from release_specs.values import write_number
+from release_specs.language.phrases import Microdata
+from release_specs.language.tables import Table
+from release_specs.language.values import write_number
+from release_specs.reading.resolve import group_of, leaves_out, members_of
 
 
 @needs("microdata", "privacy")
@@ -119,7 +119,7 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
         return
     for member in members[:1]:
         yield from condition_findings(draft, member, privacy.singles, path)
-        for where, test in privacy.singles.tests(path):
+        for where, test in privacy.singles.criteria(path):
             attribute = draft.domain.attribute(member, test.column)
             if attribute is not None and attribute.owner != member:
                 message = (

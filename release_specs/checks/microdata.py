@@ -11,9 +11,9 @@ from pydantic_core import PydanticCustomError
 
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
-from release_specs.microdata import ClipBy, Column, Entity, Treatment
-from release_specs.resolve import members_of
-from release_specs.values import Range, read_range, write_number
+from release_specs.language.microdata import ClipBy, Column, Entity, Treatment
+from release_specs.language.values import Range, read_range, write_number
+from release_specs.reading.resolve import members_of
 
 
 def _columns(draft: Draft) -> Iterator[tuple[str, Entity, str, Column, Path]]:
@@ -210,6 +210,32 @@ def not_applicable_is_no_code(draft: Draft) -> Iterator[Finding]:
 
 
 @needs("microdata")
+def columns_do_not_decide_about_each_other(draft: Draft) -> Iterator[Finding]:
+    """Whether a column applies is decided by columns that are known before it."""
+    for entity, facts in draft.spec.microdata.items():
+        looks_at = {
+            name: {_base(draft, entity, other) for other in column.applies_to.columns()} - {name}
+            for name, column in facts.columns.items()
+            if column.applies_to is not None
+        }
+        for name, first in looks_at.items():
+            seen, ahead = set(first), set(first)
+            while ahead:
+                ahead = {further for other in ahead for further in looks_at.get(other, ())} - seen
+                seen |= ahead
+            if name in seen and name == min(seen):
+                path: Path = ("microdata", entity, "columns", name, "applies_to")
+                others = listed(sorted(seen - {name}))
+                message = f"'{name}' and {others} decide about each other; let one of them look at another column"
+                yield error("applies-to-itself", path, message)
+
+
+def _base(draft: Draft, entity: str, name: str) -> str:
+    attribute = draft.domain.attribute(entity, name)
+    return attribute.base if attribute is not None else name
+
+
+@needs("microdata")
 def several_answers_are_bounded(draft: Draft) -> Iterator[Finding]:
     """A multi-response column says how many answers a row may have and where they stand."""
     for entity, _, name, column, path in _columns(draft):
@@ -333,6 +359,7 @@ CHECKS = (
     every_value_has_a_treatment,
     ranges_are_closed_and_stepped,
     not_applicable_is_no_code,
+    columns_do_not_decide_about_each_other,
     several_answers_are_bounded,
     mixed_is_for_groups_built_from_rows,
     codes_do_not_look_alike,

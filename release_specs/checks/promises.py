@@ -13,12 +13,12 @@ from release_specs.checks.draft import (
     unknown_name,
     wanted_findings,
 )
-from release_specs.conditions import Test
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
-from release_specs.phrases import FileColumn, Microdata, Rule, TablePart
-from release_specs.public_files import PublicTable
-from release_specs.tables import Table, UpTo
-from release_specs.values import write_number
+from release_specs.language.conditions import Criterion
+from release_specs.language.phrases import FileColumn, Microdata, Rule, TablePart
+from release_specs.language.tables import Table, UpTo
+from release_specs.language.values import write_number
+from release_specs.reading.public_files import PublicTable
 
 
 @needs("microdata", "exact", "geography")
@@ -188,7 +188,7 @@ def _part_findings(draft: Draft, part: TablePart, table: Table, path: Path) -> I
         if column not in table.attributes:
             yield error("unknown-column", path, f"'{column}' is not in the 'by' of '{part.table}'")
         elif entity is not None and (attribute := draft.domain.attribute(entity, column)) is not None:
-            yield from wanted_findings(draft, attribute, Test(column, (code,)), path)
+            yield from wanted_findings(draft, attribute, Criterion(column, (code,)), path)
 
 
 def _levels_are_shared(draft: Draft, rule: Rule, tables: list[Table], path: Path) -> Iterator[Finding]:
@@ -215,7 +215,7 @@ def rules_are_not_broken_by_the_cap(draft: Draft) -> Iterator[Finding]:
             if privacy.at_most is None or privacy.at_most.keep_first is None:
                 cap = f"{entity}: {privacy.caps[entity]}"
                 message = (
-                    f"the cap keeps {privacy.caps[entity]} rows of each of {privacy.protect}, chosen by a secret hash, so "
+                    f"the cap keeps {privacy.caps[entity]} rows of each of {privacy.protect} by a secret hash, so "
                     f"'{part}' may fall short; say which row always stays: at_most: {{{cap}, keep_first: ...}}"
                 )
                 yield error("rule-needs-keep-first", ("rules", index), message)
@@ -285,7 +285,7 @@ def relative_promises_mean_something_everywhere(draft: Draft) -> Iterator[Findin
             if tiny:
                 message = (
                     f"{promise.moe} of the expected {table.universe} comes to less than 1 in {listed(tiny, 5)} "
-                    f"({len(tiny)} of {len(sizes)} areas): no budget buys that; write the margin in units, or name areas"
+                    f"({len(tiny)} of {len(sizes)} areas): no budget buys that; write it in units, or name the areas"
                 )
                 yield warning("relative-near-zero", ("tables", name, "precision", level, "moe"), message)
 

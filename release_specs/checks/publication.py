@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from release_specs.checks.draft import Draft, needs
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
 from release_specs.domain import MOST_CATEGORIES
-from release_specs.phrases import MONTHS, ordinal
+from release_specs.language.phrases import MONTHS, ordinal
 
 CLOCK_YEARS = range(2025, 2038)
 """The years whose clock changes are known to the time-zone tables."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pydantic_core import PydanticCustomError
 
 from release_specs.checks.draft import Draft
-from release_specs.conditions import Condition, Test
 from release_specs.domain import Attribute
-from release_specs.values import read_range
+from release_specs.language.conditions import Condition, Criterion
+from release_specs.language.values import read_range
 
 Spans = list[tuple[int, float]]
 """Places on a scale, or of codes in their list, from first to last; infinity where a count of rows has no end."""
@@ -41,11 +41,11 @@ def excludes(draft: Draft, entity: str, held: list[Condition], other: Condition)
     return all(any(_is_apart(draft, entity, known, test) for test in clause) for clause in other.any_of)
 
 
-def _sure_tests(conditions: list[Condition]) -> list[Test]:
+def _sure_tests(conditions: list[Condition]) -> list[Criterion]:
     return [test for condition in conditions if len(condition.any_of) == 1 for test in condition.any_of[0]]
 
 
-def _is_within(draft: Draft, entity: str, known: list[Test], wanted: Test) -> bool:
+def _is_within(draft: Draft, entity: str, known: list[Criterion], wanted: Criterion) -> bool:
     attribute = draft.domain.attribute(entity, wanted.column)
     if attribute is None:
         return wanted in known
@@ -57,7 +57,7 @@ def _is_within(draft: Draft, entity: str, known: list[Test], wanted: Test) -> bo
     )
 
 
-def _is_apart(draft: Draft, entity: str, known: list[Test], other: Test) -> bool:
+def _is_apart(draft: Draft, entity: str, known: list[Criterion], other: Criterion) -> bool:
     attribute = draft.domain.attribute(entity, other.column)
     if attribute is None:
         return False
@@ -68,7 +68,7 @@ def _is_apart(draft: Draft, entity: str, known: list[Test], other: Test) -> bool
     )
 
 
-def spans(attribute: Attribute, test: Test) -> Spans:
+def spans(attribute: Attribute, test: Criterion) -> Spans:
     """The places a test wants, in order and without overlaps."""
     size = attribute.size
     end = float("inf") if size is None else size - 1

@@ -9,8 +9,8 @@ from fractions import Fraction
 from release_specs.checks.agreement import margins_within
 from release_specs.checks.draft import Draft, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, error, listed, note, warning
-from release_specs.tables import Table
-from release_specs.values import Share, ShareWord
+from release_specs.language.tables import Table
+from release_specs.language.values import Share, ShareWord
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from fractions import Fraction
 from release_specs.checks.draft import Draft, attribute_or_findings, condition_findings, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, error
 from release_specs.domain import Attribute
-from release_specs.tables import Table, UpTo
-from release_specs.values import write_number
+from release_specs.language.tables import Table, UpTo
+from release_specs.language.values import write_number
 
 MOST_CELLS = 10**10
 LARGEST_ATTRIBUTE = 2_000

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from release_specs.checks.draft import Draft, needs
 from release_specs.checks.promises import whole_total
-from release_specs.conditions import Condition
 from release_specs.diagnostics import Finding, Path, warning
-from release_specs.resolve import queries_of
+from release_specs.language.conditions import Condition
+from release_specs.reading.resolve import queries_of
 
 DROWNING = 5
 """A cap of at least one in so many of a typical cell is worth a warning."""

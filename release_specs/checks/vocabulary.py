@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, error
-from release_specs.resolve import members_of
+from release_specs.reading.resolve import members_of
 
 
 @needs("microdata", "tables")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from release_specs.language.values import Range, read_range, write_number
 from release_specs.starter.areas import MOST_INLINE, csv_text, spines_of
 from release_specs.starter.description import DescribedColumn, DescribedFile, Description
 from release_specs.starter.outline import Block, Entry, Remark, Undecided, Value, inline, quoted
-from release_specs.values import Range, read_range, write_number
 
 MOST_EXAMPLE_CODES = 20
 

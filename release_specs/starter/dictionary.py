@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from release_specs.language.values import read_range
 from release_specs.starter.description import KINDS, DescribedColumn, DescribedFile, Description, StarterError
-from release_specs.values import read_range
 
 LONGEST_CODE = 100
 _NOT_APPLICABLE = re.compile(r"(n/a|not applicable|inapplicable|not in universe|niu)(?!\w)", re.IGNORECASE)

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 from pydantic_core import PydanticCustomError
 
 from release_specs.diagnostics import did_you_mean
+from release_specs.language.values import read_positive, read_range, write_number
 from release_specs.starter.description import DescribedColumn, DescribedFile, Description, StarterError
 from release_specs.starter.dictionary import as_name, plural, read_json
-from release_specs.values import read_positive, read_range, write_number
 
 LONGEST_HEADER = 65_536
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}

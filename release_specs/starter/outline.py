@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from release_specs.values import UNDECIDED
+from release_specs.language.values import UNDECIDED
 
 WIDTH = 116
 _PLAIN = re.compile(r"(?:[^\W_]|[-+](?=\d))(?:[\w ()./+%&$'-]*[\w()./+%&$'-])?")

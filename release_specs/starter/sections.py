@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from release_specs.diagnostics import SpecError
-from release_specs.source import LARGEST_PUBLIC_FILE, read_source
+from release_specs.language.values import UNDECIDED
+from release_specs.reading.source import LARGEST_PUBLIC_FILE, read_source
+from release_specs.reading.tree import parse_tree, walk
 from release_specs.starter.areas import area_files, geography, spines_of
 from release_specs.starter.columns import code_files, column_entries, example_column
 from release_specs.starter.description import DescribedFile, Description, StarterError
 from release_specs.starter.dictionary import read_dictionary
 from release_specs.starter.header import Answers, describe_header
 from release_specs.starter.outline import Block, Entry, Remark, Undecided, quoted, written
-from release_specs.tree import parse_tree, walk
-from release_specs.values import UNDECIDED
 
 STARTER = Path(__file__).with_name("starter.yaml")
 

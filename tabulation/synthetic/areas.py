@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from release_specs.domain import Hierarchy
-from release_specs.public_files import PublicFiles
-from release_specs.resolve import entity_of
+from release_specs.reading.public_files import PublicFiles
+from release_specs.reading.resolve import entity_of
 from release_specs.spec import ReleaseSpec
 from tabulation.synthetic.demands import Demand
 from tabulation.synthetic.errors import SynthesisError

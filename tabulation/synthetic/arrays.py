@@ -7,9 +7,9 @@ from datetime import date
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 
-from release_specs.values import write_number
+from release_specs.language.values import write_number
 from tabulation.synthetic.population import Population
 from tabulation.synthetic.variables import NOT_APPLICABLE, NOTHING, Integers, Variable, as_point
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
-from release_specs.conditions import Condition, Test
-from release_specs.phrases import Rule, TablePart
-from release_specs.resolve import entity_of, members_of
+from release_specs.language.conditions import Condition, Criterion
+from release_specs.language.phrases import Rule, TablePart
+from release_specs.reading.resolve import entity_of, members_of
 from release_specs.spec import ReleaseSpec
 from tabulation.synthetic.matches import Meanings
 from tabulation.synthetic.nesting import outer_group
@@ -119,7 +119,7 @@ def _universe(spec: ReleaseSpec, part: TablePart) -> str | None:
 
 def _is_keep_first(spec: ReleaseSpec, part: TablePart) -> bool:
     keep_first = spec.privacy.at_most.keep_first if spec.privacy.at_most else None
-    wanted = tuple(Test(column, (code,)) for column, code in part.where)
+    wanted = tuple(Criterion(column, (code,)) for column, code in part.where)
     return keep_first is not None and keep_first.any_of == (wanted,)
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 import numpy as np
 
-from release_specs.conditions import Test
+from release_specs.language.conditions import Criterion
 from tabulation.synthetic.demands import Demand
 from tabulation.synthetic.laws import Law, adults, law_of
 from tabulation.synthetic.matches import Match
@@ -85,7 +85,7 @@ class Drawer:
         """Rows of an entity that breach what is demanded of columns drawn so far."""
         wrong = np.zeros(self.population.rows[entity].count, dtype=np.bool_)
         for demand in self.demands:
-            tests = [test for _, test in demand.condition.tests()]
+            tests = [test for _, test in demand.condition.criteria()]
             if demand.entity == entity and all(self._is_drawn(entity, test) for test in tests):
                 wrong |= demand.breaches(self.population)
         return wrong
@@ -190,11 +190,11 @@ class Drawer:
                     matches = tuple(self.population.meanings.of(demand.entity, test).match for test in here)
                     yield Ban(self.population.meets_all(demand.entity, others), matches), demand.roles
 
-    def _is_on(self, variable: Variable, test: Test) -> bool:
+    def _is_on(self, variable: Variable, test: Criterion) -> bool:
         meaning = self.population.meanings.of(variable.entity, test)
         return (meaning.owner, meaning.base) == (variable.entity, variable.name)
 
-    def _is_drawn(self, entity: str, test: Test) -> bool:
+    def _is_drawn(self, entity: str, test: Criterion) -> bool:
         meaning = self.population.meanings.of(entity, test)
         return meaning.base in self.population.rows[meaning.owner].places
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
-import pyarrow.csv as pa_csv  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 
-from release_specs.microdata import ReadOptions
-from release_specs.resolve import group_of
+from release_specs.language.microdata import ReadOptions
+from release_specs.reading.resolve import group_of
 from tabulation.synthetic.arrays import column_arrays, key_arrays, spelled_array
 from tabulation.synthetic.dirt import soil
 from tabulation.synthetic.marking import Mark, hash_of

@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tabulation.synthetic.errors import SynthesisError
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from release_specs.conditions import Test
 from release_specs.domain import Attribute, Domain, Scale
-from release_specs.resolve import group_of, members_of
+from release_specs.language.conditions import Criterion
+from release_specs.language.values import Range, read_range
+from release_specs.reading.resolve import group_of, members_of
 from release_specs.spec import ReleaseSpec
-from release_specs.values import Range, read_range
 from tabulation.synthetic.errors import SynthesisError
 from tabulation.synthetic.variables import Bools, Integers, Variables, as_point
 
@@ -65,9 +65,9 @@ class Meanings:
     spec: ReleaseSpec
     domain: Domain
     variables: Variables
-    _known: dict[tuple[str, Test], Meaning] = field(default_factory=dict)
+    _known: dict[tuple[str, Criterion], Meaning] = field(default_factory=dict)
 
-    def of(self, entity: str, test: Test) -> Meaning:
+    def of(self, entity: str, test: Criterion) -> Meaning:
         """What `test` asks of a row of `entity`."""
         if (entity, test) not in self._known:
             attribute = self.domain.attribute(entity, test.column)
@@ -95,7 +95,7 @@ class Meanings:
     def _is_area(self, owner: str, name: str) -> bool:
         return (owner, name) in self.variables and self.variables[owner, name].column.area is not None
 
-    def _find_area(self, owner: str, test: Test) -> Meaning:
+    def _find_area(self, owner: str, test: Criterion) -> Meaning:
         variable = self.variables[owner, test.column]
         match = _code_match(variable.place_of, test.wanted, test)
         return Meaning(owner, test.column, derived=False, match=match, spine=variable.column.area)
@@ -120,7 +120,7 @@ class Meanings:
                 return member, attribute.base
         raise SynthesisError(f"derive.{group}: '{column}' is not a column of the rows of '{group}'")
 
-    def _find(self, attribute: Attribute, test: Test) -> Meaning:
+    def _find(self, attribute: Attribute, test: Criterion) -> Meaning:
         coding = self.coding_of(attribute.owner, attribute.base)
         parts = tuple(part for word in test.wanted for part in self._parts(attribute, word))
         match = _scale_match(coding, parts, test) if isinstance(coding, Scale) else _code_match(coding, parts, test)
@@ -151,12 +151,12 @@ def _any_answer(found: Bools) -> Bools:
     return found if found.ndim == 1 else np.logical_or.reduce(found, axis=1)
 
 
-def _code_match(coding: dict[str, int], parts: tuple[str | Range, ...], test: Test) -> Match:
+def _code_match(coding: dict[str, int], parts: tuple[str | Range, ...], test: Criterion) -> Match:
     table = np.zeros(len(coding) + 2, dtype=np.bool_)
     table[[coding[part] for part in parts if isinstance(part, str) and part in coding]] = True
     return Match(table=table, negated=test.negated)
 
 
-def _scale_match(scale: Scale, parts: tuple[str | Range, ...], test: Test) -> Match:
+def _scale_match(scale: Scale, parts: tuple[str | Range, ...], test: Criterion) -> Match:
     spans = tuple(scale.span(part) for part in parts if isinstance(part, Range) and scale.fits(part))
     return Match(spans=spans, negated=test.negated)

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from release_specs.resolve import group_of
+from release_specs.reading.resolve import group_of
 from release_specs.spec import ReleaseSpec
 from tabulation.synthetic.errors import SynthesisError
 from tabulation.synthetic.population import Role, Rows

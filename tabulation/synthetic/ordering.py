@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from release_specs.conditions import Condition
+from release_specs.language.conditions import Condition
 from tabulation.synthetic.errors import SynthesisError
 from tabulation.synthetic.matches import Meanings
 from tabulation.synthetic.nesting import outer_group
@@ -69,13 +69,13 @@ def _needed(meanings: Meanings, key: Key) -> Iterator[Key]:
 
 def _reads_derived(meanings: Meanings, key: Key) -> bool:
     condition = meanings.variables[key].column.applies_to
-    tests = condition.tests() if condition is not None else ()
+    tests = condition.criteria() if condition is not None else ()
     return any(meanings.of(key[0], test).derived for _, test in tests)
 
 
 def _read_by(meanings: Meanings, entity: str, condition: Condition) -> Iterator[Key]:
     """The columns a condition looks at, through derived attributes too."""
-    for _, test in condition.tests():
+    for _, test in condition.criteria():
         meaning = meanings.of(entity, test)
         if not meaning.derived:
             yield meaning.owner, meaning.base

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from release_specs.conditions import Condition, Test
+from release_specs.language.conditions import Condition, Criterion
 from tabulation.synthetic.matches import YES_NO, Meanings
 from tabulation.synthetic.variables import NOTHING, Bools, Integers
 
@@ -65,7 +65,7 @@ class Population:
             met |= self.meets_all(entity, clause)
         return met
 
-    def meets_all(self, entity: str, tests: tuple[Test, ...]) -> Bools:
+    def meets_all(self, entity: str, tests: tuple[Criterion, ...]) -> Bools:
         """For each row of `entity` whether it meets all of the tests."""
         met = np.ones(self.rows[entity].count, dtype=np.bool_)
         for test in tests:

@@ -39,7 +39,7 @@ def repair(population: Population, demands: tuple[Demand, ...], streams: Streams
 
 
 def _is_derived(population: Population, demand: Demand) -> bool:
-    return any(population.meanings.of(demand.entity, test).derived for _, test in demand.condition.tests())
+    return any(population.meanings.of(demand.entity, test).derived for _, test in demand.condition.criteria())
 
 
 def _replace(population: Population, unit: str, faulty: Bools, random: np.random.Generator) -> None:

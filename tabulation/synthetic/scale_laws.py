@@ -9,8 +9,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from release_specs.microdata import ClipBy
-from release_specs.values import Endpoint
+from release_specs.language.microdata import ClipBy
+from release_specs.language.values import Endpoint
 from tabulation.synthetic.code_laws import table_of
 from tabulation.synthetic.variables import Integers, Variable
 

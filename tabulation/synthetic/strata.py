@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 
-from release_specs.conditions import Test
+from release_specs.language.conditions import Criterion
 from tabulation.synthetic.demands import Demand
 from tabulation.synthetic.errors import SynthesisError
 from tabulation.synthetic.laws import Law
@@ -44,7 +44,7 @@ def strata_of(
     return strata
 
 
-def _ways(entity: str, tests: tuple[Test, ...], meanings: Meanings, seen: frozenset[str] = frozenset()) -> _Ways:
+def _ways(entity: str, tests: tuple[Criterion, ...], meanings: Meanings, seen: frozenset[str] = frozenset()) -> _Ways:
     """The tests, with those that decide whether the columns apply at all."""
     ways: _Ways = [tests]
     for base in _own_columns(entity, tests, meanings):
@@ -55,10 +55,10 @@ def _ways(entity: str, tests: tuple[Test, ...], meanings: Meanings, seen: frozen
     return ways
 
 
-_Ways = list[tuple[Test, ...]]
+_Ways = list[tuple[Criterion, ...]]
 
 
-def _own_columns(entity: str, tests: tuple[Test, ...], meanings: Meanings) -> Iterator[str]:
+def _own_columns(entity: str, tests: tuple[Criterion, ...], meanings: Meanings) -> Iterator[str]:
     found = (meanings.of(entity, test) for test in tests)
     yield from dict.fromkeys(meaning.base for meaning in found if _is_own(meaning, entity))
 
@@ -68,7 +68,7 @@ def _is_own(meaning: Meaning, entity: str) -> bool:
     return meaning.owner == entity and not meaning.derived and meaning.spine is None
 
 
-def _stratum(entity: str, role: Role, parts: tuple[tuple[Test, ...], ...], meanings: Meanings) -> Stratum:
+def _stratum(entity: str, role: Role, parts: tuple[tuple[Criterion, ...], ...], meanings: Meanings) -> Stratum:
     wanted: dict[str, tuple[Match, ...]] = {}
     for test in (test for part in parts for test in part):
         meaning = meanings.of(entity, test)

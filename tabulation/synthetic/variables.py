@@ -14,9 +14,9 @@ import numpy.typing as npt
 from pydantic_core import PydanticCustomError
 
 from release_specs.domain import Domain, Scale
-from release_specs.microdata import Column, Entity
+from release_specs.language.microdata import Column, Entity
+from release_specs.language.values import Endpoint, read_range
 from release_specs.spec import ReleaseSpec
-from release_specs.values import Endpoint, read_range
 from tabulation.synthetic.errors import SynthesisError
 
 Integers = npt.NDArray[np.integer]

@@ -10,7 +10,7 @@ import pytest
 from flows.cli import main
 from release_specs.diagnostics import SpecError
 from release_specs.load import load_spec
-from release_specs.tree import DEEPEST, MOST_VALUES
+from release_specs.reading.tree import DEEPEST, MOST_VALUES
 
 LAUGHS = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
 

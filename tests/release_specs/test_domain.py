@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from release_specs.categories import recode
 from release_specs.diagnostics import Finding, SpecError
 from release_specs.domain import Attribute, Category, Scale
+from release_specs.language.values import Range
+from release_specs.language.vocabulary import Categories, EqualBins
 from release_specs.load import load_spec, load_text
-from release_specs.resolve import queries_of
-from release_specs.values import Range
-from release_specs.vocabulary import Categories, EqualBins
+from release_specs.reading.categories import recode
+from release_specs.reading.resolve import queries_of
 
 BASE = Path(__file__).parent / "base"
 EXAMPLES = Path(__file__).parents[2] / "release_specs" / "examples"

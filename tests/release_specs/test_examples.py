@@ -14,9 +14,9 @@ import pytest
 
 from release_specs.diagnostics import Severity
 from release_specs.domain import Attribute
+from release_specs.language.values import ShareWord
 from release_specs.load import Loaded, load_spec
-from release_specs.resolve import queries_of
-from release_specs.values import ShareWord
+from release_specs.reading.resolve import queries_of
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "release_specs" / "examples"

@@ -16,7 +16,7 @@ from flows.cli import main
 from release_specs.diagnostics import Diagnostic, Severity, SpecError
 from release_specs.explain import EXPLANATIONS, explanations
 from release_specs.load import load_text
-from release_specs.tree import parse_tree
+from release_specs.reading.tree import parse_tree
 
 SOURCE = Path(release_specs.__file__).parent
 KNOWN = explanations()

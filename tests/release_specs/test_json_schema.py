@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from flows.cli import main
 from release_specs.json_schema import language_schema
-from release_specs.tree import parse_tree
+from release_specs.reading.tree import parse_tree
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "release_specs" / "examples").glob("*.yaml"))
 

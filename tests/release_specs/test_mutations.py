@@ -12,7 +12,7 @@ import pytest
 
 from release_specs.diagnostics import SpecError
 from release_specs.load import load_text
-from release_specs.tree import parse_tree
+from release_specs.reading.tree import parse_tree
 from release_specs.write import _lines
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "release_specs" / "examples").glob("*.yaml"))

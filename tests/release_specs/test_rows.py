@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from release_specs.checks.draft import Draft
 from release_specs.checks.rows import excludes, implies
-from release_specs.conditions import Condition, Test
+from release_specs.language.conditions import Condition, Criterion
 from release_specs.load import load_spec
-from release_specs.public_files import PublicFiles
+from release_specs.reading.public_files import PublicFiles
 
 BASE = Path(__file__).parent / "base"
 LOADED = load_spec(BASE / "spec.yaml")
@@ -25,14 +25,14 @@ def ranges() -> st.SearchStrategy[str]:
 
 
 roles = st.builds(
-    Test, st.just("role"), st.lists(st.sampled_from(ROLES), min_size=1, unique=True).map(tuple), st.booleans()
+    Criterion, st.just("role"), st.lists(st.sampled_from(ROLES), min_size=1, unique=True).map(tuple), st.booleans()
 )
-spans = st.builds(Test, st.just("age"), st.lists(ranges(), min_size=1, max_size=2).map(tuple), st.booleans())
+spans = st.builds(Criterion, st.just("age"), st.lists(ranges(), min_size=1, max_size=2).map(tuple), st.booleans())
 clauses = st.lists(roles | spans, min_size=1, max_size=2, unique_by=lambda test: test.column).map(tuple)
 conditions = st.lists(clauses, min_size=1, max_size=2).map(lambda found: Condition(tuple(found)))
 
 
-def meets(test: Test, role: str, age: int) -> bool:
+def meets(test: Criterion, role: str, age: int) -> bool:
     if test.column == "role":
         held = role in test.wanted
     else:
@@ -62,8 +62,11 @@ def test_what_is_said_to_be_apart_is_apart(held: Condition, other: Condition) ->
 
 
 def test_the_plain_cases_are_noticed() -> None:
-    adults, older = Condition(((Test("age", ("16..110",)),),)), Condition(((Test("age", ("65..110",)),),))
-    family, residents = Condition(((Test("role", ("9",), negated=True),),)), Condition(((Test("role", ("9",)),),))
+    adults, older = Condition(((Criterion("age", ("16..110",)),),)), Condition(((Criterion("age", ("65..110",)),),))
+    family, residents = (
+        Condition(((Criterion("role", ("9",), negated=True),),)),
+        Condition(((Criterion("role", ("9",)),),)),
+    )
     assert implies(DRAFT, "people", [older], adults)
     assert not implies(DRAFT, "people", [adults], older)
     assert excludes(DRAFT, "people", [family], residents)

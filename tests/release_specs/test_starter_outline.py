@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from release_specs.reading.tree import parse_tree
 from release_specs.starter import spec_from_dictionary
 from release_specs.starter.outline import Block, Entry, Remark, Undecided, inline, quoted, written
-from release_specs.tree import parse_tree
 
 AWKWARD = (
     *("", " ", "-", "--", "---", "...", "?", ":", "#", "a: b", "a #b", "a:", " a", "a ", "a\n", "a\tb", "'", '"', "''"),

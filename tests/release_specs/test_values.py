@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from release_specs.conditions import Condition, Test, read_condition, write_condition
-from release_specs.phrases import read_day, read_rule
-from release_specs.values import Range, read_number, read_range, read_share, write_number
+from release_specs.language.conditions import Condition, Criterion, read_condition, write_condition
+from release_specs.language.phrases import read_day, read_rule
+from release_specs.language.values import Range, read_number, read_range, read_share, write_number
 
 
 @given(st.fractions())
@@ -75,12 +75,12 @@ def test_a_share_is_a_part_of_a_whole(text: str) -> None:
 
 
 codes = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=5)
-tests = st.builds(Test, codes, st.lists(codes, min_size=1, max_size=3).map(tuple), st.booleans())
+tests = st.builds(Criterion, codes, st.lists(codes, min_size=1, max_size=3).map(tuple), st.booleans())
 clauses = st.lists(tests, min_size=1, max_size=3, unique_by=lambda test: test.column).map(tuple)
 
 
 @given(st.lists(clauses, min_size=1, max_size=3).map(tuple))
-def test_a_condition_survives_being_written(any_of: tuple[tuple[Test, ...], ...]) -> None:
+def test_a_condition_survives_being_written(any_of: tuple[tuple[Criterion, ...], ...]) -> None:
     condition = Condition(any_of)
     assert read_condition(write_condition(condition)) == condition
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from release_specs.conditions import Condition, Test
 from release_specs.domain import Attribute
+from release_specs.language.conditions import Condition, Criterion
+from release_specs.language.microdata import Column
+from release_specs.language.values import Range, read_range
 from release_specs.load import Loaded
-from release_specs.microdata import Column
-from release_specs.resolve import group_of
-from release_specs.values import Range, read_range
+from release_specs.reading.resolve import group_of
 
 Rows = list[dict[str, Any]]
 
@@ -57,7 +57,7 @@ def lies_in(part: str | Range, value: str) -> bool:
     return (part.low is None or part.low <= point) and (part.high is None or point <= part.high)
 
 
-def wanted_parts(attribute: Attribute | None, test: Test, edition: str | None) -> list[str | Range]:
+def wanted_parts(attribute: Attribute | None, test: Criterion, edition: str | None) -> list[str | Range]:
     """The codes and ranges of the base column that a test wants."""
     words = [edition or "" if word == "edition" else word for word in test.wanted]
     if attribute is None:
@@ -115,7 +115,7 @@ class Microdata:
             for index in range(len(self.rows[entity]))
         ]
 
-    def meets_test(self, entity: str, test: Test) -> list[bool]:
+    def meets_test(self, entity: str, test: Criterion) -> list[bool]:
         """For each row whether it meets one test; a row without a value does not, nor the test's `not`."""
         attribute = self.domain.attribute(entity, test.column)
         parts = wanted_parts(attribute, test, self.spec.release.edition)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from release_specs.diagnostics import SpecError
+from release_specs.language.microdata import Column
 from release_specs.load import Loaded, load_spec
-from release_specs.microdata import Column
-from release_specs.resolve import group_of, members_of
+from release_specs.reading.resolve import group_of, members_of
 from tabulation.synthesize import GeneratedFile, synthesize
 from tests.tabulation.reading import Microdata, applicable
 from tests.tabulation.town import load_town

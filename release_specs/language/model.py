@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
-from release_specs.values import TEXT_SCHEMA, mistake, read_text, shape_of, typed
+from release_specs.language.values import TEXT_SCHEMA, mistake, read_text, shape_of, typed
 
 
 class SpecModel(BaseModel):

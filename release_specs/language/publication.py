@@ -7,9 +7,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from release_specs.model import CsvName, NamedModel, SpecModel, WordList, Words, read_words
-from release_specs.phrases import DayText, ExactSourceText, LeadText, UnreliableText, is_cron
-from release_specs.values import (
+from release_specs.language.model import CsvName, NamedModel, SpecModel, WordList, Words, read_words
+from release_specs.language.phrases import DayText, ExactSourceText, LeadText, UnreliableText, is_cron
+from release_specs.language.values import (
     Proportion,
     ShareNumber,
     Text,

@@ -6,9 +6,9 @@ from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from release_specs.conditions import ConditionText
-from release_specs.model import NamedModel, SpecModel
-from release_specs.values import Positive, Proportion, ShareNumber, Text, Whole, WholeOrZero, choice, mistake
+from release_specs.language.conditions import ConditionText
+from release_specs.language.model import NamedModel, SpecModel
+from release_specs.language.values import Positive, Proportion, ShareNumber, Text, Whole, WholeOrZero, choice, mistake
 
 PERIODS = ("month", "quarter", "term", "half-year", "year")
 """What an account may be divided into; a term is a third of a year."""

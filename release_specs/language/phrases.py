@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Annotated
 
 from release_specs.diagnostics import did_you_mean
-from release_specs.values import mistake, read_number, read_text, typed, write_number
+from release_specs.language.values import mistake, read_number, read_text, typed, write_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
 
-from release_specs.categories import recode
 from release_specs.diagnostics import Finding, Path, did_you_mean, error
 from release_specs.domain import Attribute, Category, Domain, Query, Scale
-from release_specs.geography import build_hierarchy
-from release_specs.microdata import CodeList, Column, Entity
-from release_specs.public_files import PublicFiles
+from release_specs.language.microdata import CodeList, Column, Entity
+from release_specs.language.tables import Table
+from release_specs.language.vocabulary import Derived
+from release_specs.reading.categories import recode
+from release_specs.reading.geography import build_hierarchy
+from release_specs.reading.public_files import PublicFiles
 from release_specs.spec import ReleaseSpec
-from release_specs.tables import Table
-from release_specs.vocabulary import Derived
 
 
 def build_domain(spec: ReleaseSpec, files: PublicFiles, unknown: set[str]) -> Domain:

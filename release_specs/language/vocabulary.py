@@ -8,9 +8,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
-from release_specs.conditions import ConditionText
-from release_specs.model import SpecModel, read_csv_name, read_words, write_words
-from release_specs.values import (
+from release_specs.language.conditions import ConditionText
+from release_specs.language.model import SpecModel, read_csv_name, read_words, write_words
+from release_specs.language.values import (
     TEXT_SCHEMA,
     Positive,
     Proportion,

@@ -10,10 +10,10 @@ from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from release_specs.conditions import ConditionText
-from release_specs.model import NamedModel, SpecModel, WordList, Words, read_list
-from release_specs.phrases import RatioText
-from release_specs.values import (
+from release_specs.language.conditions import ConditionText
+from release_specs.language.model import NamedModel, SpecModel, WordList, Words, read_list
+from release_specs.language.phrases import RatioText
+from release_specs.language.values import (
     TEXT_SCHEMA,
     Positive,
     Proportion,

@@ -11,8 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed
 from release_specs.domain import Attribute, Category, Scale
-from release_specs.values import Range, read_range, write_number
-from release_specs.vocabulary import Categories, EqualBins, Into
+from release_specs.language.values import Range, read_range, write_number
+from release_specs.language.vocabulary import Categories, EqualBins, Into
 
 MOST_BINS = 10_000
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from release_specs.diagnostics import Path
-from release_specs.values import mistake, read_text, shape_of, typed
+from release_specs.language.values import mistake, read_text, shape_of, typed
 
 
 @dataclass(frozen=True, slots=True)
-class Test:
+class Criterion:
     """One column against the codes or ranges wanted of it, still as text: the column's type gives them meaning."""
 
     column: str
@@ -23,9 +23,9 @@ class Test:
 class Condition:
     """Any of several clauses, each of which is all of its tests."""
 
-    any_of: tuple[tuple[Test, ...], ...]
+    any_of: tuple[tuple[Criterion, ...], ...]
 
-    def tests(self, path: Path = ()) -> Iterator[tuple[Path, Test]]:
+    def criteria(self, path: Path = ()) -> Iterator[tuple[Path, Criterion]]:
         """Every test with its path below `path`, as it was written."""
         for index, clause in enumerate(self.any_of):
             below = path if len(self.any_of) == 1 else (*path, index)
@@ -47,13 +47,13 @@ def read_condition(value: object) -> Condition:
     return Condition(tuple(_read_clause(clause) for clause in clauses))
 
 
-def _read_clause(value: object) -> tuple[Test, ...]:
+def _read_clause(value: object) -> tuple[Criterion, ...]:
     if not isinstance(value, dict) or not value:
         raise mistake("bad-condition", f"found {shape_of(value)}; expected {{column: code}} or {{column: 16..}}")
     return tuple(_read_test(column, wanted) for column, wanted in value.items())
 
 
-def _read_test(column: str, value: object, *, negated: bool = False) -> Test:
+def _read_test(column: str, value: object, *, negated: bool = False) -> Criterion:
     if isinstance(value, dict):
         if set(value) != {"not"} or negated:
             raise mistake("bad-condition", f"'{column}' has a mapping; the only one a condition knows is {{not: code}}")
@@ -61,7 +61,7 @@ def _read_test(column: str, value: object, *, negated: bool = False) -> Test:
     wanted = value if isinstance(value, list) else [value]
     if not wanted:
         raise mistake("bad-condition", f"'{column}' lists no code; write at least one")
-    return Test(column, tuple(read_text(code) for code in wanted), negated)
+    return Criterion(column, tuple(read_text(code) for code in wanted), negated)
 
 
 def write_condition(condition: Condition) -> Any:
@@ -70,7 +70,7 @@ def write_condition(condition: Condition) -> Any:
     return clauses[0] if len(clauses) == 1 else clauses
 
 
-def _write_test(test: Test) -> Any:
+def _write_test(test: Criterion) -> Any:
     wanted: Any = test.wanted[0] if len(test.wanted) == 1 else list(test.wanted)
     return {"not": wanted} if test.negated else wanted
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from release_specs.diagnostics import Finding, Path, error, listed
 from release_specs.domain import Area, Hierarchy
-from release_specs.public_files import PublicFiles, PublicTable
-from release_specs.vocabulary import AreaList, Spine
+from release_specs.language.vocabulary import AreaList, Spine
+from release_specs.reading.public_files import PublicFiles, PublicTable
 
 
 def build_hierarchy(name: str, spine: Spine, files: PublicFiles) -> Hierarchy | None:

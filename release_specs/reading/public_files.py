@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path as FilePath
 
 from release_specs.diagnostics import Finding, Path, SpecError, did_you_mean, error
-from release_specs.source import LARGEST_PUBLIC_FILE, read_source
+from release_specs.reading.source import LARGEST_PUBLIC_FILE, read_source
 
 
 @dataclass(frozen=True, slots=True)

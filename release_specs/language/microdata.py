@@ -7,9 +7,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from release_specs.conditions import ConditionText
-from release_specs.model import SpecModel, Words, read_csv_name
-from release_specs.values import (
+from release_specs.language.conditions import ConditionText
+from release_specs.language.model import SpecModel, Words, read_csv_name
+from release_specs.language.values import (
     TEXT_SCHEMA,
     Positive,
     Range,
