@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-slow check bench lock
+.PHONY: help setup demo test test-slow check docs bench lock
 MAKEFLAGS += --no-print-directory
 
 PYTHON := .venv/bin/python
@@ -30,6 +30,9 @@ check: $(READY) ## lint, formatting, types, import walls, dead code
 	@echo "check: mypy" && $(PYTHON) -m mypy --no-error-summary $(ROOMS)
 	@echo "check: import walls" && verdict=$$(.venv/bin/lint-imports --no-logo 2>&1) || { echo "$$verdict"; exit 1; }
 	@echo "check: vulture" && $(PYTHON) -m vulture
+
+docs: $(READY) ## write the generated pages and the golden diagnostics anew
+	@$(PYTHON) -m release_specs.reference && $(PYTHON) -m tests.follow_tutorial && $(PYTHON) -m tests.release_specs.golden
 
 bench: $(READY) ## run the benchmarks
 	@found=no; \
