@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from pydantic_core import PydanticCustomError
 
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
+from release_specs.language.conditions import Condition
 from release_specs.language.microdata import ClipBy, Column, Entity, Treatment
 from release_specs.language.values import Range, read_range, write_number
 from release_specs.reading.resolve import members_of
@@ -209,30 +210,55 @@ def not_applicable_is_no_code(draft: Draft) -> Iterator[Finding]:
                 yield from condition_findings(draft, entity, column.applies_to, (*path, "applies_to"))
 
 
-@needs("microdata")
+Node = tuple[str, str]
+"""An entity and a column or derived attribute of it."""
+
+
+@needs("microdata", "derive", "recodes")
 def columns_do_not_decide_about_each_other(draft: Draft) -> Iterator[Finding]:
-    """Whether a column applies is decided by columns that are known before it."""
+    """Whether a column applies is decided by columns that are known before it, through derived attributes too."""
+    looks_at = dict(_looks_at(draft))
+    reach = {node: _reach(node, looks_at) for node in looks_at}
+    for entity, _, name, column, path in _columns(draft):
+        node = (entity, name)
+        circle = {other for other in reach[node] if node in reach.get(other, ())}
+        columns = [other for other in circle if other[1] in draft.spec.microdata[other[0]].columns]
+        if node in circle and node == min(columns) and name not in _columns_of(column.applies_to):
+            others = listed(sorted(other for _, other in circle if other != name))
+            message = f"'{name}' and {others} decide about each other; let one of them look at another column"
+            yield error("applies-to-itself", (*path, "applies_to"), message)
+
+
+def _reach(node: Node, looks_at: Mapping[Node, set[Node]]) -> set[Node]:
+    seen: set[Node] = set()
+    ahead = looks_at[node]
+    while ahead:
+        seen |= ahead
+        ahead = {further for other in ahead for further in looks_at.get(other, ())} - seen
+    return seen
+
+
+def _looks_at(draft: Draft) -> Iterator[tuple[Node, set[Node]]]:
+    """For each column and derived attribute, what decides whether it applies or what it is."""
     for entity, facts in draft.spec.microdata.items():
-        looks_at = {
-            name: {_base(draft, entity, other) for other in column.applies_to.columns()} - {name}
-            for name, column in facts.columns.items()
-            if column.applies_to is not None
-        }
-        for name, first in looks_at.items():
-            seen, ahead = set(first), set(first)
-            while ahead:
-                ahead = {further for other in ahead for further in looks_at.get(other, ())} - seen
-                seen |= ahead
-            if name in seen and name == min(seen):
-                path: Path = ("microdata", entity, "columns", name, "applies_to")
-                others = listed(sorted(seen - {name}))
-                message = f"'{name}' and {others} decide about each other; let one of them look at another column"
-                yield error("applies-to-itself", path, message)
+        for name, column in facts.columns.items():
+            yield (entity, name), {_node(draft, entity, other) for other in _columns_of(column.applies_to)}
+    for group, derived in draft.spec.derive.items():
+        rows = members_of(draft.spec, group)
+        for name, made in derived.items():
+            names = [*_columns_of(made.where), *([made.value_of] if made.value_of else [])]
+            member = made.number_of or made.any or (rows[0] if rows else group)
+            if group in draft.spec.microdata:
+                yield (group, name), {_node(draft, member, other) for other in names}
 
 
-def _base(draft: Draft, entity: str, name: str) -> str:
+def _columns_of(condition: Condition | None) -> frozenset[str]:
+    return condition.columns() if condition is not None else frozenset()
+
+
+def _node(draft: Draft, entity: str, name: str) -> Node:
     attribute = draft.domain.attribute(entity, name)
-    return attribute.base if attribute is not None else name
+    return (attribute.owner, attribute.base) if attribute is not None else (entity, name)
 
 
 @needs("microdata")

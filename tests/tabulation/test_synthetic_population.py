@@ -276,9 +276,26 @@ def test_an_impossibility_that_leaves_nothing_is_named(tmp_path: Path) -> None:
 
 
 def test_columns_that_wait_for_each_other_are_named(tmp_path: Path) -> None:
-    columns = "a: {codes: [x, y], applies_to: {b: x}}", "b: {codes: [x, y], applies_to: {a: x}}"
-    with pytest.raises(SynthesisError, match=r"rows.a and rows.b depend on each other"):
-        simple(tmp_path, *columns)
+    """A group's column that waits for its rows, and rows that take it over from their group."""
+    text = """
+margrave: 1
+release: {name: circle, title: A circle}
+microdata:
+  homes:
+    key: home_id
+    defaults: {outside: leave_out, missing: leave_out}
+    columns: {kind: {codes: [x, y], applies_to: {busy: yes}}}
+  people:
+    key: person_id
+    in: {homes: home_id}
+    defaults: {outside: leave_out, missing: leave_out}
+    columns: {kind: {codes: [x, y]}}
+derive: {homes: {busy: {any: people, where: {kind: x}}}}
+privacy: {protect: homes, at_most: {people: 3}, neighbours: add-remove, budget: {epsilon: 1}}
+tables: {kinds: {count: homes, by: [kind]}}
+"""
+    with pytest.raises(SynthesisError, match=r"homes.kind and people.kind depend on each other"):
+        frames(tmp_path, text, records=100)
 
 
 def test_conditions_that_leave_no_area_are_named(tmp_path: Path) -> None:
