@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from release_specs.checks import (
     agreement,
+    columns,
     guarantee,
     microdata,
     promises,
@@ -22,6 +23,7 @@ from release_specs.diagnostics import Finding, Severity
 
 MISTAKES = (
     *microdata.CHECKS,
+    *columns.CHECKS,
     *vocabulary.CHECKS,
     *tables.CHECKS,
     *guarantee.CHECKS,

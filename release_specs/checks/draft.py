@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed
 from release_specs.domain import Attribute, Domain
 from release_specs.language.conditions import Condition, Criterion
-from release_specs.language.microdata import Column
+from release_specs.language.microdata import Column, Entity
 from release_specs.language.tables import Table
 from release_specs.language.values import read_range
 from release_specs.reading.public_files import PublicFiles
@@ -43,6 +43,12 @@ class Draft:
             if owner in self.spec.microdata and name in self.spec.microdata[owner].columns:
                 return self.spec.microdata[owner].columns[name]
         return None
+
+    def columns(self) -> Iterator[tuple[str, Entity, str, Column, Path]]:
+        """Every declared column with its entity and its path."""
+        for entity, facts in self.spec.microdata.items():
+            for name, column in facts.columns.items():
+                yield entity, facts, name, column, ("microdata", entity, "columns", name)
 
     def levels(self) -> list[str]:
         """Every level of every spine."""

@@ -202,6 +202,11 @@ class Range:
     low: Endpoint | None
     high: Endpoint | None
 
+    @property
+    def dated(self) -> bool:
+        """Whether it is of days, not of numbers."""
+        return isinstance(self.low, date) or isinstance(self.high, date)
+
     def __str__(self) -> str:
         if self.low is not None and self.low == self.high:
             return _write_endpoint(self.low)
