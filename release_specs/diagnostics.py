@@ -6,7 +6,7 @@ them at once. A `Finding` knows the path inside the spec; a `Diagnostic` knows f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -102,13 +102,25 @@ def dotted(path: Path) -> str:
     return text
 
 
+MOST_COMPARED = 2_000
+"""With more names than this, only a difference in case is looked for: comparing letters would take seconds."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant."""
+    folded = {name.casefold(): name for name in known}
+    if len(folded) > MOST_COMPARED:
+        return folded.get(word.casefold())
+    near = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[near[0]] if near else None
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A sentence that ends a message about an unknown word: the near name, or the names there are."""
     names = list(dict.fromkeys(known))
-    folded: Mapping[str, str] = {name.casefold(): name for name in names}
-    near = get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean '{folded[near[0]]}'?"
+    near = nearest(word, names)
+    if near is not None:
+        return f"did you mean '{near}'?"
     if not names:
         return "none are declared"
     return f"known: {listed(names)}"

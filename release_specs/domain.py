@@ -93,6 +93,10 @@ class Attribute:
     derived: bool = False
     recoded: bool = False
     unit: str | None = None
+    _by_code: Mapping[str, Category] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_code", {category.code: category for category in self.coded})
 
     @property
     def size(self) -> int | None:
@@ -112,7 +116,28 @@ class Attribute:
 
     def code_named(self, code: str) -> Category | None:
         """The category with this code."""
-        return next((category for category in self.coded if category.code == code), None)
+        return self._by_code.get(code)
+
+    def is_read_off(self, finer: Attribute) -> bool:
+        """Whether its categories are unions of those of a finer attribute of the same column."""
+        if (self.owner, self.base, self.up_to, finer.up_to) != (finer.owner, finer.base, 1, 1):
+            return False
+        if self == finer or (not finer.recoded and self.recoded):
+            return True
+        mine = [held for category in self.coded for held in category.holds]
+        return bool(mine) and all(any(_within(held, wide) for wide in mine) for held in _all_held(finer))
+
+
+def _all_held(attribute: Attribute) -> Iterator[str | Range]:
+    return (held for category in attribute.coded for held in category.holds)
+
+
+def _within(narrow: str | Range, wide: str | Range) -> bool:
+    if isinstance(narrow, str) or isinstance(wide, str):
+        return narrow == wide
+    above = wide.low is None or (narrow.low is not None and wide.low <= narrow.low)  # type: ignore[operator]
+    below = wide.high is None or (narrow.high is not None and narrow.high <= wide.high)  # type: ignore[operator]
+    return above and below
 
 
 @dataclass(frozen=True, slots=True)

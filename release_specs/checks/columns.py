@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from release_specs.checks.draft import Draft, condition_findings, needs
+from release_specs.checks.microdata import value_findings
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
 from release_specs.language.conditions import Condition
 from release_specs.language.microdata import ClipBy, Column
@@ -88,7 +89,12 @@ def not_applicable_is_no_code(draft: Draft) -> Iterator[Finding]:
     for entity, _, name, column, path in draft.columns():
         attribute = draft.domain.attribute(entity, name)
         for value in column.not_applicable or ():
-            if attribute is not None and attribute.scale is None and attribute.code_named(value) is not None:
+            if column.valid is not None and not list(value_findings(column, value, path)):
+                message = (
+                    f"'{value}' lies in {column.valid}, so it is a valid value too; narrow the range, or use read_as"
+                )
+                yield error("not-applicable-is-a-code", (*path, "not_applicable"), message)
+            elif attribute is not None and attribute.code_named(value) is not None:
                 message = f"'{value}' is also a code of '{name}'; take it out of the codes: it is not published"
                 yield error("not-applicable-is-a-code", (*path, "not_applicable"), message)
         if column.applies_to is not None:
@@ -115,7 +121,19 @@ def columns_do_not_decide_about_each_other(draft: Draft) -> Iterator[Finding]:
         if node in circle and node == min(columns) and name not in _columns_of(column.applies_to):
             others = listed(sorted(other for _, other in circle if other != name))
             message = f"'{name}' and {others} decide about each other; let one of them look at another column"
+            if not others:
+                message = f"'{name}' cannot decide whether it applies; look at another column"
             yield error("applies-to-itself", (*path, "applies_to"), message)
+    for group, derived in draft.spec.derive.items():
+        for name in derived:
+            node = (group, name)
+            if node in reach.get(node, ()) and not any(column in reach[node] for column in _column_nodes(draft)):
+                message = f"'{name}' is derived from rows that are chosen by '{name}'; choose them by their own columns"
+                yield error("cyclic-derived", ("derive", group, name), message, at_key=True)
+
+
+def _column_nodes(draft: Draft) -> Iterator[Node]:
+    return ((entity, name) for entity, _, name, column, _ in draft.columns() if column.applies_to is not None)
 
 
 def _reach(node: Node, looks_at: Mapping[Node, set[Node]]) -> set[Node]:
@@ -197,13 +215,16 @@ def codes_do_not_look_alike(draft: Draft) -> Iterator[Finding]:
 
 @needs("microdata")
 def spellings_are_read_as_something_declared(draft: Draft) -> Iterator[Finding]:
-    """A spelling is replaced by a declared code, or by the not-applicable value."""
-    for entity, _, name, column, path in draft.columns():
+    """A spelling is replaced by a declared value, the not-applicable one, or one that means: missing."""
+    for entity, facts, name, column, path in draft.columns():
         attribute = draft.domain.attribute(entity, name)
         for spelling, value in (column.read_as or {}).items():
-            known = attribute is None or attribute.scale is not None or attribute.code_named(value) is not None
-            if not known and value not in (column.not_applicable or ()):
-                codes = [category.code for category in attribute.coded] if attribute is not None else []
+            if attribute is None or value in (*(column.not_applicable or ()), *facts.read.missing):
+                continue
+            if attribute.scale is not None:
+                yield from value_findings(column, value, (*path, "read_as", spelling))
+            elif attribute.code_named(value) is None:
+                codes = [category.code for category in attribute.coded]
                 message = f"'{value}' is not a code of '{name}'; {did_you_mean(value, codes)}"
                 yield error("unknown-code", (*path, "read_as", spelling), message)
 
@@ -228,6 +249,8 @@ def bounds_do_not_look_observed(draft: Draft) -> Iterator[Finding]:
 def _looks_observed(bound: Fraction) -> bool:
     """Five digits or more that end in nothing round: nobody decides such a bound beforehand."""
     digits = write_number(abs(bound)).replace(".", "")
+    if bound > 0 and (bound + 1).numerator.bit_count() == 1:
+        return False
     return len(digits) >= 5 and not re.search(r"(00|99|95|50|25|75)\d?$|^(\d)\2+$", digits)
 
 

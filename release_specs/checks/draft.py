@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -28,6 +29,7 @@ class Draft:
     files: PublicFiles
     sections: frozenset[str]
     line: Callable[[Path], int]
+    nesting: bool = True
 
     def universes(self) -> list[str]:
         """Every entity and universe."""
@@ -54,6 +56,32 @@ class Draft:
         """Every level of every spine."""
         return [level for spine in self.spec.geography.values() for level in spine.levels]
 
+    def spine_levels(self, entity: str | None) -> list[str]:
+        """Every level of every spine that rows of an entity lie in."""
+        return [level for tree in self.domain.hierarchy_of(entity or "") for level in tree.levels]
+
+    def levels_of(self, table: Table) -> tuple[str, ...]:
+        """The levels a table is published at, without the names that mean nothing; none where there are no areas."""
+        known = self.spine_levels(self.entity(table.universe))
+        if table.is_free:
+            parts = [self.spec.tables[part] for part in parts_of(table) if part in self.spec.tables]
+            found = [self.levels_of(part) for part in parts if not part.is_free]
+            known = [level for level in found[0] if all(level in other for other in found)] if found else []
+        return tuple(level for level in known if table.at == ("all",) or level in (table.at or ()))
+
+    def is_placeless(self, table: Table) -> bool:
+        """Whether the rows of a table lie in no area, so that it is published once, for the whole."""
+        entity = self.entity(table.universe)
+        return entity is not None and not self.domain.spines.get(entity)
+
+    def ancestors(self, universe: str) -> list[str]:
+        """The universes and the entity that a universe is part of, nearest first."""
+        found: list[str] = []
+        while universe in self.spec.universes and self.spec.universes[universe].of not in (*found, universe):
+            universe = self.spec.universes[universe].of
+            found.append(universe)
+        return found
+
     def tables(self) -> Iterator[tuple[str, Table, str]]:
         """Tables that are measured, with the entity they count."""
         for name, table in self.spec.tables.items():
@@ -63,11 +91,21 @@ class Draft:
 
     def nesting_is_clear(self) -> bool:
         """Whether every group that rows are nested in is declared."""
-        return all(set(entity.group or ()) <= set(self.spec.microdata) for entity in self.spec.microdata.values())
+        return self.nesting and all(
+            set(entity.group or ()) <= set(self.spec.microdata) for entity in self.spec.microdata.values()
+        )
 
     def levels_are_clear(self) -> bool:
         """Whether every geography could be read."""
-        return set(self.spec.geography) <= set(self.domain.hierarchies)
+        named = {column.area for _, _, _, column, _ in self.columns() if column.area is not None}
+        return named | set(self.spec.geography) <= set(self.domain.hierarchies)
+
+
+def parts_of(table: Table) -> tuple[str, ...]:
+    """The tables that a ratio or comparison is computed from."""
+    if table.ratio is not None:
+        return table.ratio.numerator, table.ratio.denominator
+    return (table.of,) if table.compare is not None and table.of is not None else ()
 
 
 Check = Callable[[Draft], Iterable[Finding]]
@@ -109,17 +147,21 @@ def attribute_or_findings(draft: Draft, entity: str, name: str, path: Path) -> A
         or name in spec.derive.get(group_of(spec, entity) or "", {})
     )
     column = draft.column(entity, name)
-    if column is not None and column.area is not None:
-        return [
-            error("area-as-attribute", path, f"'{name}' is an area column; write where a table is published in 'at'")
-        ]
+    area = column is not None and column.area is not None
+    if area or (name in draft.levels() and not declared and column is None):
+        what = "an area column; write where a table is published" if area else "a level of the geography; write it"
+        return [error("area-as-attribute", path, f"'{name}' is {what} in 'at'")]
     if declared or column is not None:
         return []
     if name in spec.recodes:
         return _recode_out_of_reach(draft, entity, name, path)
     owner = next((other for other, facts in spec.microdata.items() if name in facts.columns), None)
     if owner is not None:
-        return [error("column-of-another", path, _out_of_reach(draft, entity, name, owner))]
+        return (
+            []
+            if not draft.nesting_is_clear()
+            else [error("column-of-another", path, _out_of_reach(draft, entity, name, owner))]
+        )
     known = [*draft.domain.names(entity), *(made for made in spec.recodes if made in draft.domain.unknown)]
     return list(unknown_name(draft, "unknown-column", name, known, path, f"an attribute of {entity}"))
 
@@ -150,6 +192,9 @@ def condition_findings(
         if column is not None and column.area is not None:
             yield from _area_test(draft, column.area, test, where)
             continue
+        if draft.domain.attribute(entity, test.column) is None and test.column in draft.spine_levels(entity):
+            yield error("area-as-attribute", where, _level_in_condition(draft, entity, test.column))
+            continue
         found = attribute_or_findings(draft, entity, test.column, where)
         if isinstance(found, list):
             yield from found
@@ -157,11 +202,30 @@ def condition_findings(
             yield from wanted_findings(draft, found, test, where, edition=edition)
 
 
+def _level_in_condition(draft: Draft, entity: str, level: str) -> str:
+    tree = draft.domain.level_spine(level)
+    owners = (entity, group_of(draft.spec, entity) or "")
+    carriers = [
+        name
+        for owner in owners
+        for name, column in (draft.spec.microdata[owner].columns.items() if owner in draft.spec.microdata else ())
+        if tree is not None and column.area == tree.name
+    ]
+    advice = f"list the smallest areas instead: {carriers[0]}: [...]" if carriers else "name a column"
+    return f"'{level}' is a level, and a condition takes columns; {advice}"
+
+
 def _area_test(draft: Draft, spine: str, test: Criterion, path: Path) -> Iterator[Finding]:
     tree = draft.domain.hierarchies.get(spine)
-    known = {area.code for area in tree.areas[tree.smallest]} if tree else set()
+    if tree is None:
+        return
+    known = {area.code for area in tree.areas[tree.smallest]}
     for code in test.wanted:
-        if tree is not None and code not in known:
+        larger = next((level for level in tree.levels if any(area.code == code for area in tree.areas[level])), None)
+        if code not in known and larger is not None:
+            message = f"'{code}' is a {larger}; a condition takes the smallest areas: list each {tree.smallest} in it"
+            yield error("unknown-area", path, message)
+        elif code not in known:
             yield error("unknown-area", path, f"'{code}' is not a {tree.smallest}; {did_you_mean(code, sorted(known))}")
 
 
@@ -195,6 +259,12 @@ def _unknown_code(attribute: Attribute, text: str) -> str:
 def _range_findings(attribute: Attribute, text: str, path: Path) -> Iterator[Finding]:
     scale = attribute.scale
     if scale is None:
+        return
+    if compared := re.fullmatch(r"(>=|<=|[<>=≥≤])\s*(.+)", text):
+        sign, end = compared[1], compared[2]
+        advice = {"=": end, ">=": f"{end}..", "≥": f"{end}..", "<=": f"..{end}", "≤": f"..{end}"}.get(sign)
+        advice = advice or f"{'..' if sign == '<' else ''}end{'..' if sign == '>' else ''}, where the end is included"
+        yield error("bad-range", path, f"'{text}' is not a range; write {advice}")
         return
     try:
         part = read_range(text)

@@ -1,4 +1,4 @@
-"""The refusals of the privacy law that need no prices: unit, cap, relation, mechanism, exact totals."""
+"""Who is protected, and that nothing one unit does goes unbounded: caps, singles, and the rows tables may look at."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
 from release_specs.checks.rows import conditions_of, excludes
-from release_specs.diagnostics import Finding, Path, error, warning
-from release_specs.language.phrases import Microdata
+from release_specs.diagnostics import Finding, Path, error
+from release_specs.language.conditions import Condition
 from release_specs.language.tables import Table
-from release_specs.language.values import write_number
-from release_specs.reading.resolve import group_of, leaves_out, members_of
+from release_specs.reading.resolve import group_of, members_of
 
 
 @needs("microdata", "privacy")
@@ -49,10 +48,11 @@ def a_cap_bounds_every_group(draft: Draft) -> Iterator[Finding]:
                 message = f"each of {name} counts once, so there is nothing to cap; a cap is on the rows nested in it"
             yield error("cap-misplaced", path, message, at_key=True)
     if privacy.at_most is not None and privacy.at_most.keep_first is not None:
-        for member in [name for name in privacy.caps if name in spec.microdata][:1]:
-            yield from condition_findings(
-                draft, member, privacy.at_most.keep_first, ("privacy", "at_most", "keep_first")
-            )
+        capped = [name for name in privacy.caps if name in spec.microdata]
+        if capped:
+            member = _who_has(draft, capped, privacy.at_most.keep_first)
+            path = ("privacy", "at_most", "keep_first")
+            yield from condition_findings(draft, member, privacy.at_most.keep_first, path)
 
 
 @needs("microdata", "privacy", "tables")
@@ -87,18 +87,39 @@ def every_table_is_inside_the_guarantee(draft: Draft) -> Iterator[Finding]:
             )
             yield error("no-proved-bound", ("tables", name, word), message)
         elif entity == protect and group_of(spec, protect) is not None and protect not in spec.privacy.caps:
-            yield from _derived_needs_cap(draft, name, table, entity)
+            yield from _group_columns_need_a_cap(draft, name, table, entity)
 
 
-def _derived_needs_cap(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
+def _group_columns_need_a_cap(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
+    """A group's row is part of each of its records' units: one record may move all of its group."""
+    advice = f"bound the group with privacy.at_most: {{{entity}: 6}}, or leave it out"
     for word, path in names_used(draft, name, table, entity):
         attribute = draft.domain.attribute(entity, word)
-        if attribute is not None and attribute.derived:
+        if attribute is not None and attribute.owner != entity:
             message = (
-                f"'{word}' is derived from the rows of the group, so one of {entity} changes it for all of them; "
-                f"bound them with privacy.at_most: {{{entity}: 6}}, or leave it out"
+                f"'{word}' belongs to {attribute.owner}, so one of {entity} may change it for all rows there; {advice}"
             )
             yield error("cap-missing", path, message)
+    if any(owner != entity for owner in _area_owners(draft, table, entity)):
+        message = f"the area is a column of the group, so one of {entity} may move all rows there; {advice}"
+        yield error("cap-missing", ("tables", name, "at"), message, at_key=True)
+
+
+def _area_owners(draft: Draft, table: Table, entity: str) -> set[str]:
+    """The entities whose area columns place a table's rows; nothing is said while a spine's name is mistaken."""
+    named = {column.area for column in draft.spec.microdata[entity].columns.values()}
+    if not named <= {None, *draft.spec.geography}:
+        return set()
+    carriers = draft.domain.spines.get(entity, {})
+    trees = [draft.domain.hierarchies[spine] for spine in carriers if spine in draft.domain.hierarchies]
+    used = [tree.name for tree in trees if table.at == ("all",) or set(table.at or ()) & set(tree.levels)]
+    return {carriers[spine] for spine in used}
+
+
+def _who_has(draft: Draft, entities: list[str], condition: Condition) -> str:
+    """The entity whose rows a condition can be about: the first that has all its columns."""
+    columns = condition.columns()
+    return next((name for name in entities if columns <= set(draft.domain.names(name))), entities[0])
 
 
 @needs("microdata", "privacy", "tables")
@@ -117,21 +138,20 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
             at_key=True,
         )
         return
-    for member in members[:1]:
-        yield from condition_findings(draft, member, privacy.singles, path)
-        for where, test in privacy.singles.criteria(path):
-            attribute = draft.domain.attribute(member, test.column)
-            if attribute is not None and attribute.owner != member:
-                message = (
-                    f"'{test.column}' belongs to {attribute.owner}; whether a row is single is decided from the "
-                    "row alone"
-                )
-                yield error("singles-look-at-group", where, message)
-    if not all(draft.domain.attribute(members[0], column) for column in privacy.singles.columns()):
+    member = _who_has(draft, members, privacy.singles)
+    yield from condition_findings(draft, member, privacy.singles, path)
+    for where, criterion in privacy.singles.criteria(path):
+        attribute = draft.domain.attribute(member, criterion.column)
+        if attribute is not None and attribute.owner != member:
+            owner = f"'{criterion.column}' belongs to {attribute.owner}"
+            yield error(
+                "singles-look-at-group", where, f"{owner}; whether a row is single is decided from the row alone"
+            )
+    if not all(draft.domain.attribute(member, column) for column in privacy.singles.columns()):
         return
     for name, table, entity in draft.tables():
         held = conditions_of(draft, table.universe)
-        if entity in members and not excludes(draft, entity, held, privacy.singles):
+        if entity == member and not excludes(draft, entity, held, privacy.singles):
             yield from _uses_group_columns(draft, name, table, entity)
 
 
@@ -144,8 +164,7 @@ def _uses_group_columns(draft: Draft, name: str, table: Table, entity: str) -> I
                 f"'{word}' belongs to {attribute.owner}, and the table holds singles, which have no group; {advice}"
             )
             yield error("singles-by-group", path, message)
-    carriers = draft.domain.spines.get(entity, {})
-    if table.at is not None and carriers and all(owner != entity for owner in carriers.values()):
+    if any(owner != entity for owner in _area_owners(draft, table, entity)):
         message = f"the area is a column of the group, and the table holds singles, which have none; {advice}"
         yield error("singles-by-group", ("tables", name, "at"), message, at_key=True)
 
@@ -174,99 +193,10 @@ def names_used(draft: Draft, name: str, table: Table, entity: str) -> Iterator[t
     yield from found.items()
 
 
-@needs("privacy", "tables")
-def mechanisms_fit_the_budget_and_relation(draft: Draft) -> Iterator[Finding]:
-    """Gaussian noise needs a delta; randomised response needs replaced neighbours and a stated number of answers."""
-    privacy = draft.spec.privacy
-    for name, table in draft.spec.tables.items():
-        path: Path = ("tables", name, "mechanism")
-        misfit = _misfit(table)
-        if misfit is not None:
-            yield error("mechanism-misfit", path, misfit)
-            continue
-        if table.mechanism == "gaussian" and privacy.budget.delta is None:
-            message = "Gaussian noise has no pure epsilon; write laplace or auto, or give the budget a delta"
-            yield error("gaussian-needs-delta", path, message)
-        if table.mechanism == "randomised_response":
-            if privacy.neighbours != "replace":
-                message = (
-                    "randomised response publishes how many answered, which add-remove hides; write neighbours: replace"
-                )
-                yield error("response-needs-replace", path, message)
-            elif not any(total.count == table.universe and not total.by for total in draft.spec.exact):
-                message = (
-                    f"randomised response publishes the number of {table.universe}; state it under 'exact', with a "
-                    "reason"
-                )
-                yield error("response-needs-total", path, message)
-
-
-def _misfit(table: Table) -> str | None:
-    if table.mechanism == "randomised_response" and table.statistics != ("count",):
-        return "randomised response counts answers; it gives no sums, means, quantiles or most common code: write auto"
-    if table.mechanism in ("laplace", "gaussian") and "most_common" in table.statistics:
-        return "the most common code is selected, not counted with noise; write mechanism: auto or delete the line"
-    return None
-
-
-@needs("microdata", "privacy", "exact")
-def exact_totals_are_outside_the_guarantee(draft: Draft) -> Iterator[Finding]:
-    """An exact total from the microdata needs replaced neighbours, and no cap or left-out rows beside it."""
-    spec = draft.spec
-    for index, total in enumerate(spec.exact):
-        path: Path = ("exact", index)
-        entity = draft.entity(total.count)
-        from_microdata = isinstance(total.source, Microdata)
-        if from_microdata and spec.privacy.neighbours != "replace":
-            message = (
-                "an exact total from the microdata tells apart datasets with one unit more or less; "
-                "write neighbours: replace, or take the number from a public source (from: file.csv:column)"
-            )
-            yield error("exact-needs-replace", (*path, "from"), message)
-        decisive = {*total.by, *(name for held in conditions_of(draft, total.count) for name in held.columns())}
-        reason = _why_not_all_rows(draft, entity, decisive) if entity is not None else None
-        if reason is not None:
-            message = f"{reason}, so the counted {total.count} differ from the true number"
-            if from_microdata:
-                yield error("exact-with-cap", (*path, "from"), f"{message}; take it from a public source")
-            else:
-                yield warning(
-                    "exact-with-cap", (*path, "from"), f"{message}; the tables are fitted to the public number"
-                )
-
-
-def _why_not_all_rows(draft: Draft, entity: str, decisive: set[str]) -> str | None:
-    if entity in draft.spec.privacy.caps:
-        return (
-            f"rows of {entity} are capped at {draft.spec.privacy.caps[entity]} for each of {draft.spec.privacy.protect}"
-        )
-    facts = draft.spec.microdata[entity]
-    for name, column in facts.columns.items():
-        if (column.area is not None or name in decisive) and leaves_out(facts, column):
-            return f"rows whose '{name}' is outside or missing are left out"
-    return None
-
-
-@needs("privacy")
-def delta_is_far_below_one_over_the_population(draft: Draft) -> Iterator[Finding]:
-    """With a delta of one over the population a mechanism may publish somebody's record whole."""
-    spec, delta = draft.spec, draft.spec.privacy.budget.delta
-    expected = [size for size in (spec.expect.named.values() if spec.expect else ()) if isinstance(size, int)]
-    if delta is not None and expected and delta * max(expected) * 100 > 1:
-        message = (
-            f"{write_number(delta)} is not far below 1/{max(expected):,}, one over the expected number: "
-            f"write at most 1/{max(expected) * 100:,}"
-        )
-        yield warning("delta-large", ("privacy", "budget", "delta"), message)
-
-
 CHECKS = (
     somebody_is_protected,
     a_cap_bounds_every_group,
     a_table_may_only_lower_the_cap,
     every_table_is_inside_the_guarantee,
     singles_see_only_their_own_row,
-    mechanisms_fit_the_budget_and_relation,
-    exact_totals_are_outside_the_guarantee,
-    delta_is_far_below_one_over_the_population,
 )

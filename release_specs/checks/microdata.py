@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Iterator
 
 from pydantic_core import PydanticCustomError
 
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed
-from release_specs.language.microdata import Column, Treatment
+from release_specs.domain import Attribute
+from release_specs.language.microdata import Column, ReadOptions, Treatment
 from release_specs.language.values import read_range
 from release_specs.reading.resolve import members_of
 
@@ -65,40 +65,39 @@ def areas_are_of_a_spine(draft: Draft) -> Iterator[Finding]:
 @needs("microdata")
 def every_value_has_a_treatment(draft: Draft) -> Iterator[Finding]:
     """What happens to values outside the domain and to missing ones is stated, and makes sense for the type."""
-    for _, entity, name, column, path in draft.columns():
+    for entity, facts, name, column, path in draft.columns():
         for word in ("outside", "missing"):
             own: Treatment | None = getattr(column, word)
-            rule = own or getattr(entity.defaults, word)
+            rule = own or getattr(facts.defaults, word)
             at: Path = (*path, word) if own else path
             if rule is None:
                 choices = "leave_out or {count_as: CODE}" + ("" if word == "missing" else ", or nearest for numbers")
                 message = f"what happens to a value that is {word} is not stated; add {word}: {choices}"
                 yield error("treatment-missing", path, message, at_key=True)
             elif rule.kind == "nearest" and (word == "missing" or column.type in ("codes", "area")):
-                if own is not None or column.type != "area":
-                    reason = "a missing value has no nearest one" if word == "missing" else "codes have no order"
-                    yield error("nearest-needs-order", at, f"{reason}; write leave_out or {{count_as: CODE}}")
+                what = "areas" if column.type == "area" else "codes"
+                reason = "a missing value has no nearest one" if word == "missing" else f"{what} have no order"
+                message = f"{reason}; write {word}: leave_out or {word}: {{count_as: CODE}}"
+                yield error("nearest-needs-order", at, message, at_key=own is None)
             elif rule.kind == "count_as":
-                yield from _counted_as(draft, column, name, rule.code or "", at)
+                yield from _counted_as(draft.domain.attribute(entity, name), draft, column, rule.code or "", at)
 
 
-def _counted_as(draft: Draft, column: Column, name: str, code: str, path: Path) -> Iterator[Finding]:
+def _counted_as(attribute: Attribute | None, draft: Draft, column: Column, code: str, path: Path) -> Iterator[Finding]:
     if column.type == "area":
         tree = draft.domain.hierarchies.get(column.area or "")
         if tree is not None and code not in {area.code for area in tree.areas[tree.smallest]}:
             yield error("unknown-area", path, f"'{code}' is not a {tree.smallest} of '{tree.name}'")
         return
     if column.type != "codes":
-        yield from _counted_as_value(column, name, code, path)
-        return
-    owners = [entity for entity in draft.spec.microdata if draft.spec.microdata[entity].columns.get(name) is column]
-    attribute = draft.domain.attribute(owners[0], name) if owners else None
-    if attribute is not None and attribute.code_named(code) is None:
+        yield from value_findings(column, code, path)
+    elif attribute is not None and attribute.code_named(code) is None:
         known = [category.code for category in attribute.coded]
-        yield error("unknown-code", path, f"'{code}' is not a code of '{name}'; {did_you_mean(code, known)}")
+        yield error("unknown-code", path, f"'{code}' is not a code of '{attribute.name}'; {did_you_mean(code, known)}")
 
 
-def _counted_as_value(column: Column, name: str, code: str, path: Path) -> Iterator[Finding]:
+def value_findings(column: Column, code: str, path: Path) -> Iterator[Finding]:
+    """What is wrong with a text that should be one valid number or day of a column."""
     valid = column.valid
     if valid is None or valid.low is None or valid.high is None or valid.dated is not (column.type == "date"):
         return
@@ -109,7 +108,38 @@ def _counted_as_value(column: Column, name: str, code: str, path: Path) -> Itera
         return
     inside = point.low is not None and point.low == point.high and point.dated is valid.dated
     if not inside or not valid.low <= point.low <= valid.high:  # type: ignore[operator]
-        yield error("unknown-code", path, f"'{code}' is not one value of {valid}, the valid range of '{name}'")
+        yield error("unknown-code", path, f"'{code}' is not one value of {valid}, the valid range")
+
+
+def _keeps_lines(encoding: str) -> bool:
+    """Whether bytes can be cut into lines and fields before they are decoded."""
+    try:
+        return "\n,;0".encode(encoding) == b"\n,;0"
+    except (LookupError, UnicodeError):
+        return False
+
+
+@needs("microdata")
+def keys_fit_their_groups(draft: Draft) -> Iterator[Finding]:
+    """A row's key is not its group's, and a group built from rows is known by the column that names it there."""
+    for name, entity in draft.spec.microdata.items():
+        path: Path = ("microdata", name)
+        for group, column in (entity.group or {}).items():
+            facts = draft.spec.microdata.get(group)
+            if entity.key == (column,):
+                message = f"'{column}' is the key of {group}; the key of {name} is the column that tells its rows apart"
+                yield error("key-of-group", (*path, "key"), message)
+            if facts is None or facts.key is None:
+                continue
+            if len(facts.key) != 1:
+                message = f"{name} name their {group} by one column, so the key of {group} is one column"
+                yield error("key-of-group", ("microdata", group, "key"), message, at_key=True)
+            elif facts.built_from == name and facts.key != (column,):
+                message = f"{group} are built from {name}, whose rows name them in '{column}'; write key: {column}"
+                yield error("key-of-group", ("microdata", group, "key"), message)
+        if entity.built_from is not None and entity.read != ReadOptions():
+            message = f"{name} have no file of their own; say how the file of {entity.built_from} is read"
+            yield error("no-file", (*path, "read"), message, at_key=True)
 
 
 @needs("microdata")
@@ -127,7 +157,8 @@ def mixed_is_for_groups_built_from_rows(draft: Draft) -> Iterator[Finding]:
             message = "rows that disagree have no nearest value; write leave_out or {count_as: CODE}"
             yield error("nearest-needs-order", (*path, "mixed"), message)
         elif column.mixed.kind == "count_as":
-            yield from _counted_as(draft, column, name, column.mixed.code or "", (*path, "mixed"))
+            attribute = draft.domain.attribute(entity, name)
+            yield from _counted_as(attribute, draft, column, column.mixed.code or "", (*path, "mixed"))
 
 
 @needs("microdata")
@@ -135,16 +166,20 @@ def text_files_can_be_read(draft: Draft) -> Iterator[Finding]:
     """The encoding exists, the delimiter is one character, and no key column is named twice."""
     for name, entity in draft.spec.microdata.items():
         path: Path = ("microdata", name)
-        try:
-            codecs.lookup(entity.read.encoding)
-        except LookupError:
-            message = f"'{entity.read.encoding}' is not an encoding; write utf-8, latin-1, windows-1252 or utf-16"
+        if not _keeps_lines(entity.read.encoding):
+            message = f"'{entity.read.encoding}' cannot be read line by line; write utf-8, latin-1 or windows-1252"
             yield error("bad-choice", (*path, "read", "encoding"), message)
-        if len(entity.read.delimiter) != 1 or entity.read.delimiter == entity.read.decimal:
-            message = (
-                f"'{entity.read.delimiter}' cannot stand between fields; write one character, not the decimal mark"
-            )
+        delimiter = entity.read.delimiter
+        if len(delimiter) != 1 or delimiter in "\"'\r\n":
+            message = f"'{delimiter}' cannot stand between fields; write one character, such as ; or |"
             yield error("bad-choice", (*path, "read", "delimiter"), message)
+        elif delimiter == entity.read.decimal:
+            message = f"'{delimiter}' is both the decimal mark and what stands between fields; write delimiter: ;"
+            yield error("bad-choice", (*path, "read", "decimal"), message)
+        for column_name, column in entity.columns.items():
+            if column.separator == delimiter:
+                message = f"'{delimiter}' stands between fields already; the answers need another separator"
+                yield error("bad-choice", (*path, "columns", column_name, "separator"), message)
         if entity.key is not None and len(set(entity.key)) < len(entity.key):
             yield error("listed-twice", (*path, "key"), "a column is listed twice in the key; keep one", at_key=True)
 
@@ -153,6 +188,7 @@ CHECKS = (
     groups_are_declared,
     areas_are_of_a_spine,
     every_value_has_a_treatment,
+    keys_fit_their_groups,
     mixed_is_for_groups_built_from_rows,
     text_files_can_be_read,
 )

@@ -12,8 +12,11 @@ from release_specs.domain import Attribute
 from release_specs.language.conditions import Condition, Criterion
 from release_specs.language.values import read_range
 
-Spans = list[tuple[int, float]]
-"""Places on a scale, or of codes in their list, from first to last; infinity where a count of rows has no end."""
+Spans = list[tuple[int, int]]
+"""Places on a scale, or of codes in their list, from first to last."""
+
+NO_END = 2**62
+"""The last place where a count of rows has no end."""
 
 
 def conditions_of(draft: Draft, universe: str | None) -> list[Condition]:
@@ -47,7 +50,7 @@ def _sure_tests(conditions: list[Condition]) -> list[Criterion]:
 
 def _is_within(draft: Draft, entity: str, known: list[Criterion], wanted: Criterion) -> bool:
     attribute = draft.domain.attribute(entity, wanted.column)
-    if attribute is None:
+    if attribute is None or attribute.up_to > 1:
         return wanted in known
     outer = spans(attribute, wanted)
     return any(
@@ -59,7 +62,7 @@ def _is_within(draft: Draft, entity: str, known: list[Criterion], wanted: Criter
 
 def _is_apart(draft: Draft, entity: str, known: list[Criterion], other: Criterion) -> bool:
     attribute = draft.domain.attribute(entity, other.column)
-    if attribute is None:
+    if attribute is None or attribute.up_to > 1:
         return False
     there = spans(attribute, other)
     return any(
@@ -68,23 +71,21 @@ def _is_apart(draft: Draft, entity: str, known: list[Criterion], other: Criterio
     )
 
 
-def spans(attribute: Attribute, test: Criterion) -> Spans:
-    """The places a test wants, in order and without overlaps."""
-    size = attribute.size
-    end = float("inf") if size is None else size - 1
+def spans(attribute: Attribute, criterion: Criterion) -> Spans:
+    """The places a criterion wants, in order and without overlaps."""
+    end = NO_END if attribute.size is None else attribute.size - 1
     places: Spans = []
-    for text in test.wanted:
+    for text in criterion.wanted:
         if attribute.scale is None:
-            codes = [category.code for category in attribute.coded]
-            places += [(codes.index(text), codes.index(text))] if text in codes else []
+            places += [(place, place) for place, found in enumerate(attribute.coded) if found.code == text]
         else:
             try:
                 first, last = attribute.scale.span(read_range(text))
-            except (PydanticCustomError, AssertionError, TypeError):
+            except (PydanticCustomError, TypeError):
                 continue
             places.append((max(first, 0), end if last is None else min(last, end)))
     merged = _merged(sorted(places))
-    return _complement(merged, end) if test.negated else merged
+    return _complement(merged, end) if criterion.negated else merged
 
 
 def _merged(places: Spans) -> Spans:
@@ -97,13 +98,7 @@ def _merged(places: Spans) -> Spans:
     return merged
 
 
-def _complement(places: Spans, end: float) -> Spans:
-    found: Spans = []
-    start: float = 0
-    for first, last in places:
-        if first > start:
-            found.append((int(start), first - 1))
-        start = last + 1
-    if start <= end:
-        found.append((int(start), end))
-    return found
+def _complement(places: Spans, end: int) -> Spans:
+    starts = [0, *(last + 1 for _, last in places)]
+    ends = [*(first - 1 for first, _ in places), end]
+    return [(first, last) for first, last in zip(starts, ends, strict=True) if first <= last]

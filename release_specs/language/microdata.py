@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -86,7 +87,7 @@ def read_codes(value: object) -> CodeList:
         return CodeList(tuple((code, read_text(label)) for code, label in value.items()))
     if isinstance(value, list) and value:
         codes = [read_text(code) for code in value]
-        if twice := next((code for code in codes if codes.count(code) > 1), None):
+        if twice := next((code for code, times in Counter(codes).items() if times > 1), None):
             raise mistake("code-twice", f"code '{twice}' is listed twice; keep one")
         return CodeList(tuple((code, code) for code in codes))
     if isinstance(value, str):

@@ -87,8 +87,8 @@ def _plain_number(text: str) -> Fraction | None:
     shape = re.fullmatch(r"[+-]?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?|\d+\s*/\s*0*[1-9]\d*)", body)
     if shape is None or len(body) > LONGEST_NUMBER:
         return None
-    number = Fraction(body.replace(" ", ""))
-    return number / 100 if percent else number
+    number = Fraction(body.replace(" ", "")) / (100 if percent else 1)
+    return number if len(write_number(number)) <= LONGEST_NUMBER else None
 
 
 def _number_advice(text: str) -> str:

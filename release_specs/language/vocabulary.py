@@ -17,6 +17,7 @@ from release_specs.language.values import (
     ShareText,
     Text,
     mistake,
+    read_name,
     read_positive,
     read_text,
     shape_of,
@@ -84,10 +85,14 @@ class WholeArea(SpecModel):
     """Its label."""
 
 
+def _read_levels(value: object) -> tuple[str, ...]:
+    return tuple(read_name(level) for level in read_words(value))
+
+
 class Spine(SpecModel):
     """A geography: its levels from the whole to the smallest, and every area there is."""
 
-    levels: Annotated[tuple[str, ...], *typed(read_words, list, type="array", items={"type": "string"}, minItems=1)]
+    levels: Annotated[tuple[str, ...], *typed(_read_levels, list, type="array", items={"type": "string"}, minItems=1)]
     """The levels, from the whole to the smallest."""
     areas: AreasText
     """One row for each smallest area, a column for each level; or the areas written out."""

@@ -30,12 +30,13 @@ def _over_codes(source: Attribute, into: Categories, path: Path, findings: list[
     before = len(findings)
     held_by: dict[str, str] = {}
     for name, wanted in into.named:
+        unknown = [code for code in wanted if source.code_named(code) is None]
+        if unknown:
+            findings.append(error("unknown-code", (*path, name), _unknown_codes(source, unknown)))
         for code in wanted:
-            if source.code_named(code) is None:
-                known = [category.code for category in source.coded]
-                message = f"'{code}' is not a code of '{source.name}'; {did_you_mean(code, known)}"
-                findings.append(error("unknown-code", (*path, name), message))
-            elif code in held_by:
+            if code in unknown:
+                continue
+            if code in held_by:
                 message = f"code '{code}' is in '{held_by[code]}' and in '{name}'; a code belongs to one category"
                 findings.append(error("category-overlap", (*path, name), message))
             else:
@@ -51,9 +52,19 @@ def _over_codes(source: Attribute, into: Categories, path: Path, findings: list[
     return tuple(Category(name, name, tuple(_held(source, wanted or tuple(uncovered)))) for name, wanted in into.named)
 
 
+def _unknown_codes(source: Attribute, unknown: list[str]) -> str:
+    codes = [category.code for category in source.coded]
+    if ".." in unknown[0]:
+        return f"'{unknown[0]}' is a range, and '{source.name}' has codes; list them: [{listed(codes, 4)}]"
+    if len(unknown) == 1:
+        return f"'{unknown[0]}' is not a code of '{source.name}'; {did_you_mean(unknown[0], codes)}"
+    return f"{listed(unknown, 6)} are not codes of '{source.name}'; {did_you_mean(unknown[0], codes)}"
+
+
 def _held(source: Attribute, codes: tuple[str, ...]) -> Iterator[str | Range]:
+    wanted = set(codes)
     for category in source.coded:
-        if category.code in codes:
+        if category.code in wanted:
             yield from category.holds
 
 
@@ -179,7 +190,9 @@ def _bins_fault(name: str, scale: Scale, low: Fraction, into: EqualBins, top: Fr
             f"the bins end at {write_number(top)}, outside {scale}, the valid range of '{name}'",
         )
     if into.to is not None and ((top - low) / into.every).denominator != 1:
-        return "bins-off-step", "to", f"{write_number(top)} is not a whole number of bins of {every} above {low}"
+        fitting = write_number(low + (top - low) // into.every * into.every)
+        start = f"{write_number(top)} is not a whole number of bins of {every} above {write_number(low)}"
+        return "bins-off-step", "to", f"{start}; write {fitting}"
     if (top - low) / into.every > MOST_BINS:
         return "table-too-large", "every", f"these are more than {MOST_BINS:,} bins; make them wider"
     return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
 
-from release_specs.diagnostics import Finding, Path, did_you_mean, error
+from release_specs.diagnostics import Path, did_you_mean, error
 from release_specs.domain import Attribute, Category, Domain, Query, Scale
 from release_specs.language.microdata import CodeList, Column, Entity
 from release_specs.language.tables import Table
@@ -15,6 +15,8 @@ from release_specs.reading.categories import recode
 from release_specs.reading.geography import build_hierarchy
 from release_specs.reading.public_files import PublicFiles
 from release_specs.spec import ReleaseSpec
+
+DEEPEST_RECODE = 40
 
 
 def build_domain(spec: ReleaseSpec, files: PublicFiles, unknown: set[str]) -> Domain:
@@ -81,7 +83,7 @@ class _Resolver:
         self.spec, self.files = spec, files
         self.domain = Domain(unknown=set(unknown))
         self.known: dict[tuple[str, str], Attribute | None] = {}
-        self.codes: dict[tuple[str, str], tuple[Category, ...]] = {}
+        self.depth = 0
 
     def resolve(self) -> Domain:
         for name, spine in self.spec.geography.items():
@@ -118,7 +120,14 @@ class _Resolver:
         key = (entity, name)
         if key not in self.known:
             self.known[key] = None
-            self.known[key] = self._look_up(entity, name)
+            self.depth += 1
+            if self.depth <= DEEPEST_RECODE:
+                self.known[key] = self._look_up(entity, name)
+            elif name in self.spec.recodes and name not in self.domain.unknown:
+                message = f"recodes of recodes more than {DEEPEST_RECODE} deep; make this one of a column"
+                self.files.findings.append(error("too-deep", ("recodes", name, "of"), message))
+                self.domain.unknown.update(self.spec.recodes)
+            self.depth -= 1
         return self.known[key]
 
     def _look_up(self, entity: str, name: str) -> Attribute | None:
@@ -137,18 +146,20 @@ class _Resolver:
     def _column(self, entity: str, declared: Entity, name: str) -> Attribute | None:
         column = declared.columns[name]
         label, hidden = column.label or name, leaves_out(declared, column)
+        from_rows = declared.built_from is not None
         if column.codes is not None:
             path: Path = ("microdata", entity, "columns", name, "codes")
             coded = self._categories(column.codes, path)
             up_to = column.up_to or 1
-            return Attribute(name, label, entity, name, coded, hidden=hidden, up_to=up_to) if coded else None
+            attribute = Attribute(name, label, entity, name, coded, hidden=hidden, up_to=up_to, derived=from_rows)
+            return attribute if coded else None
         valid = column.valid
         if valid is None or valid.low is None or valid.high is None:
             return None
         if isinstance(valid.low, date) is not (column.type == "date"):
             return None
         scale = Scale(valid.low, valid.high, column.step or Fraction(1))
-        return Attribute(name, label, entity, name, scale=scale, hidden=hidden, unit=column.unit)
+        return Attribute(name, label, entity, name, scale=scale, hidden=hidden, derived=from_rows, unit=column.unit)
 
     def _categories(self, codes: CodeList, path: Path) -> tuple[Category, ...]:
         if codes.file is None:
@@ -222,8 +233,3 @@ class _Resolver:
             message = f"'{column}' is not a column of the rows of '{group}'; {did_you_mean(column, names)}"
             self.files.findings.append(error("unknown-column", path, message))
         return None
-
-
-def unique(findings: list[Finding]) -> list[Finding]:
-    """The findings without repeats, in order: one recode may serve several entities."""
-    return list(dict.fromkeys(findings))

@@ -57,6 +57,10 @@ class Tree:
                 return self.values[part]
         return 1, 1
 
+    def line(self, path: Path) -> int:
+        """The line of a path's key."""
+        return self.place(path, at_key=True)[0]
+
 
 def parse_tree(text: str, file: str) -> Tree:
     """The tree of one YAML document. Raises `SpecError` when the text is not one."""
