@@ -220,13 +220,12 @@ def _area_test(draft: Draft, spine: str, test: Criterion, path: Path) -> Iterato
     if tree is None:
         return
     known = {area.code for area in tree.areas[tree.smallest]}
-    for code in test.wanted:
+    for code in [code for code in test.wanted if code not in known]:
         larger = next((level for level in tree.levels if any(area.code == code for area in tree.areas[level])), None)
-        if code not in known and larger is not None:
-            message = f"'{code}' is a {larger}; a condition takes the smallest areas: list each {tree.smallest} in it"
-            yield error("unknown-area", path, message)
-        elif code not in known:
-            yield error("unknown-area", path, f"'{code}' is not a {tree.smallest}; {did_you_mean(code, sorted(known))}")
+        message = f"'{code}' is a {larger}; a condition takes the smallest areas: list each {tree.smallest} in it"
+        if larger is None:
+            message = f"'{code}' is not a {tree.smallest}; {did_you_mean(code, sorted(known))}"
+        yield error("unknown-area", path, message)
 
 
 def wanted_findings(
@@ -260,10 +259,9 @@ def _range_findings(attribute: Attribute, text: str, path: Path) -> Iterator[Fin
     scale = attribute.scale
     if scale is None:
         return
-    if compared := re.fullmatch(r"(>=|<=|[<>=≥≤])\s*(.+)", text):
-        sign, end = compared[1], compared[2]
-        advice = {"=": end, ">=": f"{end}..", "≥": f"{end}..", "<=": f"..{end}", "≤": f"..{end}"}.get(sign)
-        advice = advice or f"{'..' if sign == '<' else ''}end{'..' if sign == '>' else ''}, where the end is included"
+    if signed := re.fullmatch(r"(>=|<=|[<>=≥≤])\s*(\d+)", text):
+        end = int(signed[2]) + {">": 1, "<": -1}.get(signed[1], 0)
+        advice = {">": f"{end}..", "≥": f"{end}..", "=": f"{end}"}.get(signed[1][0], f"..{end}")
         yield error("bad-range", path, f"'{text}' is not a range; write {advice}")
         return
     try:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from release_specs.checks.draft import Draft, needs
 from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
 from release_specs.domain import MOST_CATEGORIES
-from release_specs.language.phrases import MONTHS, ordinal
+from release_specs.language.phrases import MONTHS, CalendarDay, ordinal
+from release_specs.language.publication import Schedule
+from release_specs.reading.public_files import PublicTable
 
 CLOCK_YEARS = range(2025, 2038)
 """The years whose clock changes are known to the time-zone tables."""
 
+FARTHEST_SHIFT = 3
+"""How many days a weekend, or a holiday beside it, may shift a publication."""
+
+LABEL_COLUMNS = ("name", "code", "label")
+MOST_WRONG_LABELS = 5
 DAYS_IN_MONTH = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -30,6 +39,9 @@ def editions_divide_the_account(draft: Draft) -> Iterator[Finding]:
     if total > 1:
         shares = " + ".join(str(share) for share in account.editions.values())
         yield error("shares-exceed", path, f"{shares} = {total}, over by {total - 1}; lower some shares", at_key=True)
+    elif total < 1:
+        message = f"{1 - total} of the account's budget belongs to no edition; raise the shares, or add an edition"
+        yield warning("budget-unspent", path, message, at_key=True)
     if edition is not None and edition not in account.editions:
         message = f"'{edition}' is not an edition of the account; {did_you_mean(edition, account.editions)}"
         yield error("unknown-edition", ("release", "edition"), message)
@@ -39,11 +51,14 @@ def editions_divide_the_account(draft: Draft) -> Iterator[Finding]:
 def a_firing_publishes_an_edition_of_the_account(draft: Draft) -> Iterator[Finding]:
     """A schedule that names editions by period names them by the account's period."""
     schedule, account = draft.spec.schedule, draft.spec.privacy.account
-    if schedule is None or schedule.edition is None or account is None or account.every is None:
+    if schedule is None or schedule.edition is None or account is None:
         return
     which, period = schedule.edition.split()
-    if period != account.every:
-        message = f"the account has an edition every {account.every}; write {which} {account.every}"
+    yearly = bool(account.editions) and all(re.fullmatch(r"(19|20)\d\d", name) for name in account.editions or ())
+    wanted = account.every or ("year" if yearly else period)
+    if period != wanted:
+        found = f"has an edition every {wanted}" if account.every else f"names its editions by {wanted}"
+        message = f"the account {found}; write {which} {wanted}"
         yield error("unknown-edition", ("schedule", "edition"), message)
 
 
@@ -58,7 +73,8 @@ def the_calendar_has_such_a_day(draft: Draft) -> Iterator[Finding]:
     if number == 29 and 2 in schedule.day.months:
         short = ["February in most years"]
     if short:
-        message = f"{listed(short)} has no {text}; write 'last day of ...', or an earlier day"
+        have = "have" if len(short) > 1 else "has"
+        message = f"{listed(short)} {have} no {text}; write 'last day of ...', or an earlier day"
         yield error("day-never-comes", ("schedule", "day"), message)
 
 
@@ -77,30 +93,58 @@ def the_clock_shows_such_a_time(draft: Draft) -> Iterator[Finding]:
             "unknown-timezone", path, f"'{schedule.timezone}' is not a time zone; {advice.split('; known')[0][:200]}"
         )
         return
-    if schedule.time is not None:
-        odd = _odd_day(schedule.timezone, schedule.time.hour, schedule.time.minute)
+    for hour, minute, at in _times(schedule):
+        odd = next((day for day in _odd_days(schedule.timezone, hour, minute) if _may_fall_on(schedule, day)), None)
         if odd is not None:
             message = (
-                f"clocks change in {zone.key}: on {odd} the time {schedule.time:%H:%M} comes twice or not at all; "
+                f"clocks change in {zone.key}: on {odd} the time {hour:02}:{minute:02} comes twice or not at all; "
                 "choose an hour outside the night, such as 06:00"
             )
-            yield error("clock-change", ("schedule", "time"), message)
+            yield error("clock-change", ("schedule", at), message)
+            return
+
+
+def _times(schedule: Schedule) -> list[tuple[int, int, str]]:
+    """The times of day it fires at, and the word that says so; of cron only those written as plain numbers."""
+    if schedule.time is not None:
+        return [(schedule.time.hour, schedule.time.minute, "time")]
+    minutes, hours, *_ = (schedule.cron or "* *").split()
+    plain = [[int(part) for part in text.split(",") if part.isdecimal()] for text in (hours, minutes)]
+    return [(hour, minute, "cron") for hour, minute in product(*plain)]
+
+
+def _may_fall_on(schedule: Schedule, day: date) -> bool:
+    """Whether a schedule may fire on a day: on its own days, or where a weekend shifts them. Cron: on any."""
+    if schedule.day is None:
+        return True
+    reach = 0 if schedule.if_weekend == "keep" else FARTHEST_SHIFT
+    near = [day + timedelta(days=shift) for shift in range(-reach, reach + 1)]
+    return any(_is_day(schedule.day, other) for other in near)
+
+
+def _is_day(wanted: CalendarDay, day: date) -> bool:
+    if day.month not in wanted.months:
+        return False
+    if wanted.weekday is not None and day.weekday() != wanted.weekday:
+        return False
+    if wanted.number < 0:
+        return (day + timedelta(days=1 if wanted.weekday is None else 7)).month != day.month
+    return wanted.number == (day.day if wanted.weekday is None else (day.day + 6) // 7)
 
 
 @lru_cache(maxsize=64)
-def _odd_day(zone_name: str, hour: int, minute: int) -> date | None:
-    """The first day on which a wall-clock time does not exist, or exists twice."""
+def _odd_days(zone_name: str, hour: int, minute: int) -> tuple[date, ...]:
+    """The days on which a wall-clock time does not exist, or exists twice."""
     zone = ZoneInfo(zone_name)
     day = datetime(CLOCK_YEARS.start, 1, 1, hour, minute)  # noqa: DTZ001 - a wall-clock time, the zone is added below
+    found = []
     while day.year in CLOCK_YEARS:
         first, second = day.replace(tzinfo=zone), day.replace(tzinfo=zone, fold=1)
-        if first.utcoffset() != second.utcoffset():
-            return day.date()
         back = first.astimezone(UTC).astimezone(zone)
-        if (back.hour, back.minute) != (hour, minute):
-            return day.date()
+        if first.utcoffset() != second.utcoffset() or (back.hour, back.minute) != (hour, minute):
+            found.append(day.date())
         day += timedelta(days=1)
-    return None
+    return tuple(found)
 
 
 @needs("schedule")
@@ -132,47 +176,62 @@ def translations_are_complete(draft: Draft) -> Iterator[Finding]:
     for language, file in draft.spec.publish.languages.items():
         path: Path = ("publish", "languages", language)
         table = draft.files.table(file, path)
-        if table is None or not draft.files.has_columns(table, ("name", "code", "label"), path):
+        if table is None:
             continue
-        translated: set[tuple[str, str]] = set()
-        strange: set[str] = set()
-        columns = (table.column("name"), table.column("code"))
-        for (line, name), (_, code) in zip(*columns, strict=True):
-            if (name, code) in translated:
-                message = f"'{name}' with code '{code}' stands here twice; keep one"
-                yield error("code-twice", path, message, place=(file, line, 1))
-            translated.add((name, code))
-            if name in strange:
-                continue
-            if name not in names and name not in draft.domain.unknown:
-                strange.add(name)
-                message = f"'{name}' is nothing this release publishes; {did_you_mean(name, sorted(names))}"
-                yield error("label-unknown", path, message, place=(file, line, 1))
-            elif name in wanted and code not in wanted[name] and code:
-                message = f"'{name}' has no code '{code}'; {did_you_mean(code, wanted[name])}"
-                yield error("label-unknown", path, message, place=(file, line, 1))
-        lacking = {name: [code for code in codes if (name, code) not in translated] for name, codes in wanted.items()}
-        if any(lacking.values()):
-            shown = listed(
-                (
-                    f"{name} ({listed((code or 'its title' for code in codes), 3)})"
-                    for name, codes in lacking.items()
-                    if codes
-                ),
-                6,
-            )
-            message = f"'{file}' has no label for {shown}; their own labels are printed there"
-            yield warning("label-missing", path, message)
+        if lacking := [word for word in LABEL_COLUMNS if word not in table.header]:
+            message = f"the first line of '{file}' lacks {listed(lacking)}; begin the file with name,code,label"
+            yield error("file-column", path, message)
+            continue
+        wrong = list(_wrong_labels(draft, table, wanted, names))
+        for line, code, message in wrong[:MOST_WRONG_LABELS]:
+            yield error(code, path, message, place=(file, line, 1))
+        if len(wrong) > MOST_WRONG_LABELS:
+            message = f"{len(wrong) - MOST_WRONG_LABELS} more lines of '{file}' are wrong in the same ways"
+            yield error("label-unknown", path, message)
+        yield from _missing_labels(table, wanted, path)
 
 
-def _wanted_labels(draft: Draft) -> dict[str, list[str]]:
+def _wrong_labels(
+    draft: Draft, table: PublicTable, wanted: Mapping[str, Mapping[str, None]], names: set[str]
+) -> Iterator[tuple[int, str, str]]:
+    """Lines of a labels file that translate something twice, or what is not there: line, code, sentence."""
+    translated: set[tuple[str, str]] = set()
+    strange: set[str] = set()
+    for (line, name), (_, code) in zip(table.column("name"), table.column("code"), strict=True):
+        if (name, code) in translated:
+            yield line, "code-twice", f"'{name}' with code '{code}' stands here twice; keep one"
+        translated.add((name, code))
+        if name in strange or name in draft.domain.unknown:
+            continue
+        if name not in names:
+            strange.add(name)
+            message = f"'{name}' is nothing this release publishes; {did_you_mean(name, sorted(names))}"
+            yield line, "label-unknown", message
+        elif name in wanted and code not in wanted[name] and code:
+            yield line, "label-unknown", f"'{name}' has no code '{code}'; {did_you_mean(code, wanted[name])}"
+
+
+def _missing_labels(table: PublicTable, wanted: Mapping[str, Mapping[str, None]], path: Path) -> Iterator[Finding]:
+    columns = (table.column("name"), table.column("code"))
+    translated = {(name, code) for (_, name), (_, code) in zip(*columns, strict=True)}
+    lacking = {name: [code for code in codes if (name, code) not in translated] for name, codes in wanted.items()}
+    shown = [
+        f"{name} ({listed((code or 'its title' for code in codes), 3)})" for name, codes in lacking.items() if codes
+    ]
+    if shown:
+        message = f"'{table.file}' has no label for {listed(shown, 6)}; their own labels are printed there"
+        yield warning("label-missing", path, message)
+
+
+def _wanted_labels(draft: Draft) -> dict[str, dict[str, None]]:
     """What wants a label in every language: published codes, and titles (an empty code); a scale speaks for itself."""
-    wanted = {name: [""] for name, table in draft.spec.tables.items() if table.title is not None}
+    titled = [name for name, table in draft.spec.tables.items() if table.title is not None]
+    wanted: dict[str, dict[str, None]] = {name: {"": None} for name in titled}
     for _, table, entity in draft.tables():
         for word in table.attributes:
             attribute = draft.domain.attribute(entity, word)
             if attribute is not None and attribute.scale is None and len(attribute.coded) < MOST_CATEGORIES:
-                wanted[word] = [category.code for category in attribute.coded]
+                wanted[word] = dict.fromkeys(category.code for category in attribute.coded)
     return wanted
 
 

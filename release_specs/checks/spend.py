@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from release_specs.checks.agreement import margins_within
 from release_specs.checks.draft import Draft, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, error, listed, note, warning
-from release_specs.language.tables import Table
 from release_specs.language.values import Share, ShareWord
 
 
@@ -43,7 +42,7 @@ def tables_in(key: str) -> list[str]:
 def divisions(draft: Draft) -> Iterator[Division]:
     """Every line of the budget that is divided."""
     spend = draft.spec.spend
-    paid = [name for name, table in draft.spec.tables.items() if not table.is_free]
+    paid = _paid(draft)
     if spend.by_table is not None:
         top: Path = ("spend", "by_table")
         shares = {name: part.share for name, part in spend.by_table.named.items()}
@@ -64,42 +63,82 @@ def divisions(draft: Draft) -> Iterator[Division]:
                 yield Division((*top, level, "tables"), "tables", part.tables.named, part.tables.rest, there)
 
 
-def _levels(draft: Draft, name: str) -> list[str]:
+def _paid(draft: Draft) -> list[str]:
+    return [name for name, table in draft.spec.tables.items() if not table.is_free]
+
+
+def _levels(draft: Draft, name: str) -> tuple[str, ...]:
+    """The levels a table is published at; `whole` where its rows lie in no area, nothing where that is not known."""
     table = draft.spec.tables.get(name)
     if table is None:
-        return []
-    entity = draft.entity(table.universe)
-    if table.at == ("all",) and entity is not None:
-        return [level for tree in draft.domain.hierarchy_of(entity) for level in tree.levels]
-    return list(table.at or ("whole",))
+        return ()
+    return ("whole",) if draft.is_placeless(table) else draft.levels_of(table)
+
+
+def _possible_levels(draft: Draft, names: Iterable[str]) -> list[str]:
+    """Every level that tables may be measured at: of the spines their rows lie in."""
+    tables = [draft.spec.tables[name] for name in names if name in draft.spec.tables]
+    levels = [level for table in tables for level in draft.spine_levels(draft.entity(table.universe))]
+    return list(dict.fromkeys([*levels, *(["whole"] if any(map(draft.is_placeless, tables)) else [])]))
+
+
+def measured_levels(draft: Draft, name: str) -> tuple[str, ...]:
+    """The levels at which the budget pays for a table: those it is published at, or that `spend` names for it."""
+    spend, levels = draft.spec.spend, _levels(draft, name)
+    if spend.by_table is not None:
+        line = next((part for key, part in spend.by_table.named.items() if name in tables_in(key)), None)
+        shares = line.at.named if line is not None and line.at is not None else {}
+        if line is not None and line.share is ShareWord.NONE:
+            return ()
+        return tuple(level for level in {**dict.fromkeys(levels), **shares} if shares.get(level) is not ShareWord.NONE)
+    found = dict.fromkeys(levels)
+    for level, part in spend.by_level.named.items() if spend.by_level is not None else ():
+        share = part.tables.named.get(name) if part.tables is not None else None
+        if ShareWord.NONE in (part.share, share):
+            found.pop(level, None)
+        elif share is not None:
+            found[level] = None
+    return tuple(found)
 
 
 @needs("tables", "spend", "microdata")
 def spending_names_tables_and_levels(draft: Draft) -> Iterator[Finding]:
     """Every name under `spend` is a table or a level, each once, and no computed table is paid for."""
-    tables, levels = draft.spec.tables, [*draft.levels(), "whole"]
+    tables = draft.spec.tables
     for division in divisions(draft):
-        seen: set[str] = set()
-        for key in division.shares:
-            for name in tables_in(key) if division.what == "tables" else [key]:
-                path: Path = (*division.path, key)
-                if division.what == "levels":
-                    yield from unknown_name(draft, "unknown-level", name, levels, path, "a level")
-                    continue
-                yield from unknown_name(draft, "unknown-table", name, tables, path, "a table")
-                if name in tables and tables[name].is_free:
-                    yield error(
-                        "free-table-paid",
-                        path,
-                        f"'{name}' is computed and costs nothing; delete the line",
-                        at_key=True,
-                    )
-                if name in seen:
-                    yield error("listed-twice", path, f"'{name}' has two shares; keep one", at_key=True)
-                seen.add(name)
+        yield from _levels_paid(draft, division) if division.what == "levels" else _tables_paid(draft, division)
+    levels = [*draft.levels(), *(["whole"] if "whole" in _possible_levels(draft, tables) else [])]
     for name in draft.spec.spend.optimal.importance if draft.levels_are_clear() else ():
-        path = ("spend", "optimal", "importance", name)
+        path: Path = ("spend", "optimal", "importance", name)
         yield from unknown_name(draft, "unknown-table", name, [*tables, *levels], path, "a table or level")
+
+
+def _levels_paid(draft: Draft, division: Division) -> Iterator[Finding]:
+    """Levels are of the spines that the tables' rows lie in."""
+    names = tables_in(str(division.path[2])) if len(division.path) > 2 else _paid(draft)
+    whose = f" of '{names[0]}'" if len(names) == 1 and len(division.path) > 2 else ""
+    known = _possible_levels(draft, names)
+    for level in division.shares if known else ():
+        yield from unknown_name(draft, "unknown-level", level, known, (*division.path, level), f"a level{whose}")
+
+
+def _tables_paid(draft: Draft, division: Division) -> Iterator[Finding]:
+    tables, seen = draft.spec.tables, set[str]()
+    level = str(division.path[2]) if len(division.path) > 2 else None
+    for key, name in [(line, part) for line in division.shares for part in tables_in(line)]:
+        path: Path = (*division.path, key)
+        yield from unknown_name(draft, "unknown-table", name, tables, path, "a table")
+        if name in tables and tables[name].is_free:
+            yield error(
+                "free-table-paid", path, f"'{name}' is computed and costs nothing; delete the line", at_key=True
+            )
+        elif name in seen:
+            yield error("listed-twice", path, f"'{name}' has two shares; keep one", at_key=True)
+        elif name in tables and level in [*draft.levels(), "whole"]:
+            known = _possible_levels(draft, [name])
+            if known:
+                yield from unknown_name(draft, "unknown-level", level, known, path, f"a level of '{name}'")
+        seen.add(name)
 
 
 @needs("tables", "spend", "microdata")
@@ -134,6 +173,8 @@ def everything_published_is_paid_for(draft: Draft) -> Iterator[Finding]:
     for division in divisions(draft):
         if division.rest is not None or sum(division.stated.values()) > 1:
             continue
+        if division.what == "levels" and not set(division.shares) <= {*draft.levels(), *division.wanting}:
+            continue
         promised = {name for name, table in draft.spec.tables.items() if table.precision}
         unpaid = [name for name in division.unnamed if name not in promised | draft.domain.unknown | {"whole"}]
         if unpaid:
@@ -147,38 +188,39 @@ def everything_published_is_paid_for(draft: Draft) -> Iterator[Finding]:
 @needs("tables", "spend", "microdata")
 def what_is_not_measured_can_be_computed(draft: Draft) -> Iterator[Finding]:
     """A table with share `none` is read off other tables that are measured there or below."""
-    tables = draft.spec.tables
     for division in divisions(draft):
         if division.what != "tables":
             continue
         level = str(division.path[2]) if len(division.path) > 2 else None
-        unmeasured = {
-            part for key, share in division.shares.items() if share is ShareWord.NONE for part in tables_in(key)
-        }
-        for name in sorted(unmeasured & set(tables)):
-            others = [other for other in tables if other not in unmeasured and not tables[other].is_free]
-            if not any(_holds(draft, tables[name], tables[other], level) for other in others):
+        unmeasured = [key for key, share in division.shares.items() if share is ShareWord.NONE]
+        for key, name in [(line, part) for line in unmeasured for part in tables_in(line) if part in draft.spec.tables]:
+            wanted = (level,) if level is not None else _levels(draft, name)
+            if not all(_is_measured_below(draft, name, part) or _is_read_off(draft, name, part) for part in wanted):
                 message = (
                     f"'{name}' is not measured, and no measured table of the same universe holds its margin"
                     + (f" at {level} or below" if level else " at its levels or below")
                     + "; give it a share"
                 )
-                yield error("cannot-compute", (*division.path, name), message)
+                yield error("cannot-compute", (*division.path, key), message)
 
 
-def _holds(draft: Draft, wanted: Table, other: Table, level: str | None) -> bool:
-    """Whether `wanted` can be summed from `other`, at `level` or at every level it is published at."""
-    if wanted.universe != other.universe or wanted.statistics != ("count",) or other.statistics != ("count",):
-        return False
-    if not margins_within(draft, wanted, other):
-        return False
-    mine = [level] if level else [part for part in wanted.at or () if part != "all"]
-    tree = next((tree for part in mine if (tree := draft.domain.level_spine(part)) is not None), None)
-    if tree is None:
-        return True
-    theirs = tree.levels if other.at == ("all",) else (other.at or ())
-    deepest = max((tree.levels.index(part) for part in theirs if part in tree.levels), default=-1)
-    return all(tree.levels.index(part) <= deepest for part in mine if part in tree.levels)
+def _is_read_off(draft: Draft, name: str, level: str) -> bool:
+    """Whether another table that is measured at a level, or below it, holds a table's margin."""
+    wanted = draft.spec.tables[name]
+    for other_name, other in draft.spec.tables.items():
+        fits = other_name != name and not other.is_free and wanted.universe == other.universe
+        if not fits or wanted.statistics != ("count",) or other.statistics != ("count",):
+            continue
+        if _is_measured_below(draft, other_name, level) and margins_within(draft, wanted, other):
+            return True
+    return False
+
+
+def _is_measured_below(draft: Draft, name: str, level: str) -> bool:
+    """Whether a table is measured at a level or below it."""
+    tree = draft.domain.level_spine(level)
+    below = tree.levels[tree.levels.index(level) :] if tree is not None else (level,)
+    return not set(below).isdisjoint(measured_levels(draft, name))
 
 
 @needs("tables", "spend", "microdata")
@@ -187,48 +229,23 @@ def levels_not_measured_are_summed_from_below(draft: Draft) -> Iterator[Finding]
     for division in divisions(draft):
         if division.what != "levels":
             continue
+        inside = tables_in(str(division.path[2])) if len(division.path) > 2 else None
         for level in [name for name, share in division.shares.items() if share is ShareWord.NONE]:
-            tree = draft.domain.level_spine(level)
-            if tree is None:
-                continue
-            below = tree.levels[tree.levels.index(level) + 1 :]
-            measured = [name for name, share in division.shares.items() if share is not ShareWord.NONE]
-            measured += division.unnamed if division.rest is not None else []
-            if not set(below) & set(measured) and not _held_elsewhere(draft, division, level):
+            names = inside or [name for name in _paid(draft) if level in _levels(draft, name)]
+            lacking = [
+                name
+                for name in names
+                if level in _levels(draft, name)
+                and not _is_measured_below(draft, name, level)
+                and not _is_read_off(draft, name, level)
+            ]
+            if lacking:
+                whose = "" if inside and len(inside) == 1 else f" for {listed(lacking)}"
                 message = (
-                    f"neither '{level}' nor any level below it is measured, so it cannot be summed; give it a share"
+                    f"neither '{level}' nor any level below it is measured{whose}, so it cannot be summed; "
+                    "give it a share"
                 )
                 yield error("cannot-compute", (*division.path, level), message)
-
-
-def _held_elsewhere(draft: Draft, division: Division, level: str) -> bool:
-    tables = draft.spec.tables
-    mine = [name for name in tables_in(str(division.path[2])) if name in tables] if len(division.path) > 2 else []
-    others = [table for name, table in tables.items() if name not in mine and not table.is_free]
-    return bool(mine) and all(any(_holds(draft, tables[name], other, level) for other in others) for name in mine)
-
-
-@needs("tables", "spend", "privacy", "expect")
-def relative_promises_have_a_size(draft: Draft) -> Iterator[Finding]:
-    """A percentage is of something public: an expected size, or an earlier edition's cells."""
-    expect = draft.spec.expect
-    for name, table in draft.spec.tables.items():
-        for level, promise in table.precision.items():
-            if not promise.moe.relative:
-                continue
-            path: Path = ("tables", name, "precision", level, "moe")
-            sized = expect is not None and (
-                table.universe in expect.named or (expect.areas is not None and table.universe in expect.areas.named)
-            )
-            if promise.moe_of == "cell" and (expect is None or expect.previous is None):
-                message = "a percentage of each cell needs the sizes of cells; add expect: {previous: folder}"
-                yield error("relative-needs-size", path, message)
-            elif promise.moe_of == "total" and not sized and (expect is None or expect.previous is None):
-                message = (
-                    f"{promise.moe} of what? The size of '{table.universe}' is not declared; add it to 'expect', "
-                    "or write the margin in units"
-                )
-                yield error("relative-needs-size", path, message)
 
 
 @needs("spend", "tables")
@@ -245,6 +262,5 @@ CHECKS = (
     everything_published_is_paid_for,
     what_is_not_measured_can_be_computed,
     levels_not_measured_are_summed_from_below,
-    relative_promises_have_a_size,
 )
 ADVICE = (an_unstated_division_is_optimal,)

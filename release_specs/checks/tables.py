@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 
 from release_specs.checks.draft import Draft, attribute_or_findings, condition_findings, needs, unknown_name
 from release_specs.diagnostics import Finding, Path, error
 from release_specs.domain import Attribute
-from release_specs.language.tables import Table, UpTo
+from release_specs.language.tables import UpTo
 from release_specs.language.values import write_number
+from release_specs.reading.resolve import queries_of
 
 MOST_CELLS = 10**10
 LARGEST_ATTRIBUTE = 2_000
@@ -20,10 +21,17 @@ def tables_count_something_known(draft: Draft) -> Iterator[Finding]:
     """A table is about a declared entity or universe."""
     for name, table in draft.spec.tables.items():
         word = "count" if table.count is not None else "of"
-        if table.universe is not None and draft.entity(table.universe) is None:
-            path: Path = ("tables", name, word)
+        universe = table.universe
+        if universe is None or draft.entity(universe) is not None:
+            continue
+        path: Path = ("tables", name, word)
+        owner = next((entity for entity in draft.spec.microdata if draft.domain.attribute(entity, universe)), None)
+        if owner is not None and universe not in draft.spec.universes:
+            message = f"'{universe}' is an attribute of {owner}, not an entity or universe; write {word}: {owner}"
+            yield error("unknown-universe", path, f"{message}, by: [{universe}]" if word == "count" else message)
+        else:
             known = draft.universes()
-            yield from unknown_name(draft, "unknown-universe", table.universe, known, path, "an entity or universe")
+            yield from unknown_name(draft, "unknown-universe", universe, known, path, "an entity or universe")
 
 
 @needs("microdata", "tables")
@@ -62,7 +70,7 @@ def tables_are_published_at_known_levels(draft: Draft) -> Iterator[Finding]:
     """Where rows have areas, a table says at which levels it is published; where they have none, it does not."""
     for name, table, entity in draft.tables():
         path: Path = ("tables", name)
-        levels = [level for tree in draft.domain.hierarchy_of(entity) for level in tree.levels]
+        levels = draft.spine_levels(entity)
         if table.at is None:
             if levels:
                 message = f"'at' is missing; say where it is published: at: [{', '.join(levels)}] or at: all"
@@ -75,8 +83,6 @@ def tables_are_published_at_known_levels(draft: Draft) -> Iterator[Finding]:
                 yield error("no-levels", (*path, "at"), message, at_key=True)
         elif table.at != ("all",):
             yield from _levels_are_known(draft, table.at, levels, (*path, "at"))
-        if levels or not draft.spec.geography:
-            yield from _promises_are_at_levels(draft, table, levels or ["whole"], path)
 
 
 def _levels_are_known(draft: Draft, at: tuple[str, ...], levels: list[str], path: Path) -> Iterator[Finding]:
@@ -90,32 +96,6 @@ def _levels_are_known(draft: Draft, at: tuple[str, ...], levels: list[str], path
             yield error("listed-twice", where, f"level '{level}' is listed twice; keep one")
         else:
             yield from unknown_name(draft, "unknown-level", level, levels, where, "a level of these rows' geography")
-
-
-def _promises_are_at_levels(draft: Draft, table: Table, levels: list[str], path: Path) -> Iterator[Finding]:
-    for level, promise in table.precision.items():
-        where: Path = (*path, "precision", level)
-        yield from unknown_name(draft, "unknown-level", level, levels, where, "a level of these rows' geography")
-        tree = draft.domain.level_spine(level)
-        known = [area.code for area in tree.areas[level]] if tree is not None else []
-        for index, area in enumerate(promise.areas):
-            if tree is not None:
-                yield from unknown_name(draft, "unknown-area", area, known, (*where, "areas", index), f"a {level}")
-
-
-@needs("microdata", "tables")
-def promises_name_cells_of_their_table(draft: Draft) -> Iterator[Finding]:
-    """A promise about some cells names them by attributes of the table."""
-    for name, table, entity in draft.tables():
-        for level, promise in table.precision.items():
-            path: Path = ("tables", name, "precision", level)
-            if promise.cells is None:
-                continue
-            for column in sorted(promise.cells.columns() - set(table.attributes)):
-                message = f"'{column}' is not in the table's 'by'; a promise speaks of the table's own cells"
-                yield error("unknown-column", (*path, "cells"), message)
-            if promise.cells.columns() <= set(table.attributes):
-                yield from condition_findings(draft, entity, promise.cells, (*path, "cells"))
 
 
 @needs("microdata", "tables")
@@ -148,6 +128,21 @@ def _has_a_clip(draft: Draft, entity: str, name: str, word: str, path: Path) -> 
         yield error("clip-missing", path, message)
     elif draft.domain.attribute(entity, name) is not None and column.up_to is not None:
         yield error("no-proved-bound", path, f"'{name}' may have several answers; no bound on its {word} is proved")
+
+
+@needs("tables")
+def quantiles_are_named_once(draft: Draft) -> Iterator[Finding]:
+    """A table of quantiles names columns, and each quantile of a column once."""
+    for name, table in draft.spec.tables.items():
+        path: Path = ("tables", name, "quantiles")
+        if table.quantiles is not None and not table.quantiles:
+            message = "no column is named; write {column: {at: [1/2], every: 50}}, or delete the line"
+            yield error("empty-value", path, message, at_key=True)
+        for column, quantiles in (table.quantiles or {}).items():
+            twice = [part for index, part in enumerate(quantiles.at) if part in quantiles.at[:index]]
+            if twice:
+                message = f"the quantile {write_number(twice[0])} is listed twice; keep one"
+                yield error("listed-twice", (*path, column, "at"), message, at_key=True)
 
 
 @needs("microdata", "tables")
@@ -186,89 +181,15 @@ def most_common_is_of_codes(draft: Draft) -> Iterator[Finding]:
             yield from condition_findings(draft, entity, table.proportion, ("tables", name, "proportion"))
 
 
-@needs("tables")
-def computed_tables_use_other_tables(draft: Draft) -> Iterator[Finding]:
-    """A ratio or comparison is made of measured tables that share what it is by."""
-    tables = draft.spec.tables
-    for name, table in tables.items():
-        parts: list[tuple[str, Path]] = []
-        if table.ratio is not None:
-            path: Path = ("tables", name, "ratio")
-            parts = [(table.ratio.numerator, path), (table.ratio.denominator, path)]
-        elif table.compare is not None and table.of is not None:
-            parts = [(table.of, ("tables", name, "of"))]
-        for part, path in parts:
-            yield from unknown_name(draft, "unknown-table", part, tables, path, "a table")
-            if part in tables and tables[part].is_free:
-                yield error("computed-of-computed", path, f"'{part}' is computed itself; use the tables it is made of")
-        known = [tables[part] for part, _ in parts if part in tables and not tables[part].is_free]
-        if parts and len(known) == len(parts):
-            yield from _computed_shape(draft, name, table, known)
-        for word in ("precision", "at_most", "margins", "grow") if parts else ():
-            if getattr(table, word):
-                message = f"'{word}' does not go with a table that is computed from others; delete the line"
-                yield error("table-kind", ("tables", name, word), message, at_key=True)
-
-
-def _computed_shape(draft: Draft, name: str, table: Table, parts: list[Table]) -> Iterator[Finding]:
-    for index, word in enumerate(table.attributes):
-        if any(word not in part.attributes for part in parts):
-            message = f"'{word}' is not in every table it is computed from; leave it out, or add it there"
-            yield error("unknown-column", ("tables", name, "by", index), message)
-    levels = [_levels_of(draft, part) for part in parts]
-    if table.at is None and any(levels):
-        shared = [level for level in levels[0] if all(level in known for known in levels)]
-        message = f"'at' is missing; say where it is published: at: [{', '.join(shared)}]"
-        yield error("missing-key", ("tables", name), message, at_key=True)
-    for level in (table.at or ()) if table.at != ("all",) else ():
-        if any(level not in known for known in levels) and draft.levels_are_clear():
-            message = (
-                f"the tables it is computed from are not all published at '{level}'; leave it out, or add it there"
-            )
-            yield error("unknown-level", ("tables", name, "at"), message)
-    if table.compare is not None:
-        yield from _compared_codes(draft, name, table.compare, parts[0])
-
-
-def _compared_codes(draft: Draft, name: str, compare: Mapping[str, tuple[str, ...]], part: Table) -> Iterator[Finding]:
-    entity = draft.entity(part.universe) or ""
-    for column, codes in compare.items():
-        path: Path = ("tables", name, "compare", column)
-        attribute = draft.domain.attribute(entity, column)
-        if column not in part.attributes:
-            yield error("unknown-column", path, f"'{column}' is not in the 'by' of the table it compares")
-        elif len(codes) != 2:
-            yield error("wrong-shape", path, f"found {len(codes)} codes; a comparison is of two")
-        elif attribute is not None:
-            known = {category.code for category in attribute.categories}
-            for code in codes:
-                if code not in known:
-                    yield error("unknown-code", path, f"'{code}' is not a code of '{column}'")
-
-
-def _levels_of(draft: Draft, table: Table) -> tuple[str, ...]:
-    return tuple(draft.levels()) if table.at == ("all",) else (table.at or ())
-
-
 @needs("microdata", "tables")
 def tables_are_of_a_size(draft: Draft) -> Iterator[Finding]:
     """A table with more cells than can be published is a slip of the pen."""
-    for name, table, entity in draft.tables():
-        cells = 1
-        for word in table.attributes:
-            attribute = draft.domain.attribute(entity, word)
-            cells *= (attribute.size or 1) if attribute is not None else 1
-        areas = [
-            len(tree.areas[level])
-            for tree in draft.domain.hierarchy_of(entity)
-            for level in tree.levels
-            if table.at is not None and (level in table.at or table.at == ("all",))
-        ]
-        if cells * max(sum(areas), 1) > MOST_CELLS:
-            message = (
-                f"the table has {cells * max(sum(areas), 1):,} cells, more than {MOST_CELLS:,}; use recodes or "
-                "fewer levels"
-            )
+    cells: dict[str, int] = {}
+    for query in queries_of(draft.spec, draft.domain):
+        cells[query.table] = cells.get(query.table, 0) + query.cells
+    for name, number in cells.items():
+        if number > MOST_CELLS:
+            message = f"the table has {number:,} cells, more than {MOST_CELLS:,}; use recodes or fewer levels"
             yield error("table-too-large", ("tables", name), message, at_key=True)
 
 
@@ -290,11 +211,10 @@ CHECKS = (
     tables_count_something_known,
     tables_are_by_attributes_of_their_rows,
     tables_are_published_at_known_levels,
-    promises_name_cells_of_their_table,
     sums_and_means_are_of_clipped_numbers,
+    quantiles_are_named_once,
     quantile_grids_fit_the_clip,
     most_common_is_of_codes,
-    computed_tables_use_other_tables,
     tables_are_of_a_size,
     growth_is_not_offered,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from release_specs.checks.draft import Draft, needs
-from release_specs.checks.promises import whole_total
+from release_specs.checks.sizes import expected_sizes
 from release_specs.diagnostics import Finding, Path, warning
 from release_specs.language.conditions import Condition
 from release_specs.reading.resolve import queries_of
@@ -84,7 +84,7 @@ def _used_names(draft: Draft) -> Iterator[str]:
 @needs("microdata", "tables", "privacy", "expect", "exact")
 def the_cap_does_not_drown_a_table(draft: Draft) -> Iterator[Finding]:
     """Where one unit may be a large part of a typical cell, noise that hides it hides the cell too."""
-    sizes = _expected_sizes(draft)
+    sizes = expected_sizes(draft)
     drowned: dict[str, str] = {}
     for query in queries_of(draft.spec, draft.domain):
         entity = draft.entity(query.universe)
@@ -102,21 +102,6 @@ def the_cap_does_not_drown_a_table(draft: Draft) -> Iterator[Finding]:
             )
     for name, message in drowned.items():
         yield warning("cap-drowns", ("tables", name), message, at_key=True)
-
-
-def _expected_sizes(draft: Draft) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for index, total in enumerate(draft.spec.exact):
-        if (whole := whole_total(draft, index)) is not None:
-            sizes[total.count] = whole
-    expect = draft.spec.expect
-    if expect is None:
-        return sizes
-    if expect.areas is not None and (table := draft.files.table(expect.areas.file, ("expect", "areas", "file"))):
-        for name, column in expect.areas.named.items():
-            if column in table.header:
-                sizes[name] = sum(int(text) for _, text in table.column(column) if text.isdecimal())
-    return sizes | dict(expect.named)
 
 
 CHECKS = (tables_are_not_repeated, nothing_is_declared_in_vain, the_cap_does_not_drown_a_table)

@@ -66,6 +66,14 @@ class Promise(SpecModel):
     otherwise: Annotated[str, *choice("refuse", "warn")] = "refuse"
     """What happens when the budget cannot buy it."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def is_written_in_full(cls, value: Any) -> Any:
+        """A margin alone does not say that it is one."""
+        if isinstance(value, str):
+            raise mistake("wrong-shape", f"found '{value}'; a promise says what it promises: {{moe: {value}}}")
+        return value
+
 
 def _read_quantiles(value: object) -> tuple[Fraction, ...]:
     if isinstance(value, tuple):
