@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.terminal import OK, WRONG_INPUT, UserError, ask, say, shown, tell
+from flows.terminal import OK, WRONG_INPUT, UserError, ask, say, shown, tell, wrapped
 from release_specs.diagnostics import Diagnostic, Severity, SpecError, did_you_mean
 
 if TYPE_CHECKING:
@@ -83,9 +83,15 @@ def _check(chosen: argparse.Namespace) -> int:
         data = {"ok": not errors, "diagnostics": [item.as_data() for item in found]}
         say(json.dumps(data, ensure_ascii=False, indent=2))
     elif errors and not chosen.quiet:
-        number = f"{len(errors)} error{'s' * (len(errors) > 1)}"
-        say(f"{number}. 'margrave explain {errors[0].code}' tells more about the first.")
+        say(wrapped(_advice(errors)))
     return WRONG_INPUT if errors else OK
+
+
+def _advice(errors: Sequence[Diagnostic]) -> str:
+    """What to do after errors; a part with mistakes is not looked into further, so mending may bring up more."""
+    number, which = ("1 error", "it") if len(errors) == 1 else (f"{len(errors)} errors", "these")
+    more = f"'margrave explain {errors[0].code}' tells more about the first."
+    return f"{number}. {more} Mend {which} and check again: some mistakes hide others."
 
 
 def _show(diagnostics: Sequence[Diagnostic], chosen: argparse.Namespace) -> None:
@@ -152,7 +158,8 @@ def _add_init(verbs: Verbs) -> None:
         help="write a spec to start from",
         description="Writes a commented starter spec. From a data dictionary, or from the first line of a CSV file\n"
         "and your answers, it fills in the microdata section. Whatever a person must decide is the word DECIDE.\n"
-        "Only the first line of a CSV file is ever read: no value of a record.",
+        "Only the first line of a CSV file is ever read: no value of a record.\n"
+        "What stands in a dictionary and in a file of answers: docs/starting_files.md",
         example="margrave init --out release.yaml\n"
         "          margrave init --dictionary dictionary.json --out release.yaml\n"
         "          margrave init --header persons.csv --out release.yaml",
@@ -160,7 +167,7 @@ def _add_init(verbs: Verbs) -> None:
     way = init.add_mutually_exclusive_group()
     way.add_argument("--dictionary", type=Path, metavar="FILE", help="a data dictionary (JSON)")
     way.add_argument("--header", type=Path, metavar="FILE", help="a CSV file whose first line names the columns")
-    init.add_argument("--answers", type=Path, metavar="FILE", help="with --header: answers (JSON) instead of questions")
+    init.add_argument("--answers", type=Path, metavar="FILE", help="with --header: answers (JSON), no questions")
     init.add_argument("--delimiter", metavar="CHARACTER", help="with --header: what stands between two names")
     init.add_argument("--entity", default="persons", metavar="NAME", help="with --header: what a row is (persons)")
     init.add_argument("--name", metavar="NAME", help="the release's name, for folders and the ledger")
@@ -192,9 +199,14 @@ def _from_header(chosen: argparse.Namespace) -> Starter:
     if chosen.answers:
         answers = starter.read_answers(starter.read_document(chosen.answers), header)
     else:
-        tell(f"{len(header)} columns. An empty answer leaves the choice open; it is marked DECIDE in the spec.")
+        tell(_greeting(len(header)))
         answers = starter.ask_about(header, ask)
     return starter.spec_from_header(chosen.entity, answers, delimiter=delimiter, name=chosen.name or "my-release")
+
+
+def _greeting(columns: int) -> str:
+    number = f"{columns} columns." if columns > 1 else "1 column; if there are more, say what parts them: --delimiter."
+    return f"{number} Answer ? to decide later: the choice is then marked DECIDE in the spec."
 
 
 def _write_starter(text: str, files: Mapping[str, str], out: Path | None, *, undecided: int) -> int:
@@ -214,7 +226,8 @@ def _write_starter(text: str, files: Mapping[str, str], out: Path | None, *, und
         raise UserError(f"{out} cannot be written: {fault.strerror}; choose another --out") from None
     tell(f"Wrote {', '.join(map(str, contents))}.")
     if undecided:
-        tell(f"{undecided} choices are yours: search for DECIDE. Then: margrave check {out}")
+        number = f"{undecided} choices are" if undecided > 1 else "1 choice is"
+        tell(f"{number} yours: search for DECIDE. Then: margrave check {out}")
     return OK
 
 
@@ -225,11 +238,13 @@ def _add_synthesize(verbs: Verbs) -> None:
         _synthesize,
         help="generate fake microdata that satisfies a spec",
         description="Generates fake microdata that satisfies a spec: records nested in groups and areas, with a\n"
-        "realistic skew, marked as generated. For demos, rehearsals and tests. The same seed gives the same files.",
+        "realistic skew, marked as generated. For demos, rehearsals and tests. The same seed gives the same files.\n"
+        "--records counts the rows of the innermost file: persons, not the households they live in. How many groups\n"
+        "there are follows from it, by the sizes that 'expect.sizes' states, or by usual ones.",
         example="margrave synthesize release.yaml --records 100000 --seed 1 --out generated",
     )
     synthesize.add_argument("spec", metavar="SPEC", type=Path, help="a release spec (YAML)")
-    synthesize.add_argument("--records", type=_count, required=True, metavar="N", help="how many records")
+    synthesize.add_argument("--records", type=_count, required=True, metavar="N", help="rows of the innermost file")
     synthesize.add_argument("--seed", type=int, default=1, metavar="S", help="the same seed gives the same files (1)")
     synthesize.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")
     synthesize.add_argument("--format", choices=("parquet", "csv"), default="parquet", help="the files' format")

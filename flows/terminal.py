@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 
 from release_specs.diagnostics import Diagnostic, Severity
 
 OK, WRONG_INPUT = 0, 2
+LEAST_WIDTH, INDENT = 40, " " * 4
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
 
@@ -29,7 +32,7 @@ def tell(text: str) -> None:
 
 def ask(question: str, default: str) -> str:
     """Asks at the terminal; no answer is the default."""
-    sys.stderr.write(f"{question} [{default}]: " if default else f"{question}: ")
+    sys.stderr.write(f"{question} [Enter = {default}]: " if default else f"{question}: ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
     if not sys.stdin.isatty():
@@ -38,8 +41,17 @@ def ask(question: str, default: str) -> str:
 
 
 def shown(item: Diagnostic) -> str:
-    """A diagnostic as a line, coloured where a person looks."""
+    """A diagnostic as a line, wrapped and coloured where a person looks."""
+    text = wrapped(str(item))
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
-        return str(item)
+        return text
     sign = f"{item.severity}[{item.code}]"
-    return str(item).replace(sign, f"\033[1;{_COLOURS[item.severity]}m{sign}\033[0m", 1)
+    return text.replace(sign, f"\033[1;{_COLOURS[item.severity]}m{sign}\033[0m", 1)
+
+
+def wrapped(text: str) -> str:
+    """A line broken between words at the terminal's width; unbroken where no person looks, for `grep` and the like."""
+    if not sys.stdout.isatty():
+        return text
+    width = max(shutil.get_terminal_size().columns, LEAST_WIDTH)
+    return textwrap.fill(text, width, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False)

@@ -44,7 +44,7 @@ MISTAKES = (
 )
 """What must be mended."""
 
-COUNSEL = (*spend.ADVICE, *rules.ADVICE, *agreement.CHECKS, *unwise.CHECKS)
+COUNSEL = (*spend.ADVICE, *precision.ADVICE, *rules.ADVICE, *agreement.CHECKS, *unwise.CHECKS)
 """Advice; while there are mistakes, most of it would be about those, so it waits."""
 
 

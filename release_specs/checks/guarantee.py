@@ -36,7 +36,7 @@ def a_cap_bounds_every_group(draft: Draft) -> Iterator[Finding]:
         if member not in privacy.caps:
             message = (
                 f"one of {privacy.protect} may have any number of {member}, so nothing bounds its influence; "
-                f"add at_most: {{{member}: 6}} (more keeps more rows and costs more noise)"
+                f"add at_most: {{{member}: m}}, with m as large as nearly all of them need (more costs more noise)"
             )
             yield error("cap-missing", ("privacy",), message, at_key=True)
     for name in privacy.caps:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic_core import PydanticCustomError
 
@@ -65,15 +65,14 @@ def areas_are_of_a_spine(draft: Draft) -> Iterator[Finding]:
 @needs("microdata")
 def every_value_has_a_treatment(draft: Draft) -> Iterator[Finding]:
     """What happens to values outside the domain and to missing ones is stated, and makes sense for the type."""
+    silent: dict[tuple[str, str], list[str]] = {}
     for entity, facts, name, column, path in draft.columns():
         for word in ("outside", "missing"):
             own: Treatment | None = getattr(column, word)
             rule = own or getattr(facts.defaults, word)
             at: Path = (*path, word) if own else path
             if rule is None:
-                choices = "leave_out or {count_as: CODE}" + ("" if word == "missing" else ", or nearest for numbers")
-                message = f"what happens to a value that is {word} is not stated; add {word}: {choices}"
-                yield error("treatment-missing", path, message, at_key=True)
+                silent.setdefault((entity, name), []).append(word)
             elif rule.kind == "nearest" and (word == "missing" or column.type in ("codes", "area")):
                 what = "areas" if column.type == "area" else "codes"
                 reason = "a missing value has no nearest one" if word == "missing" else f"{what} have no order"
@@ -81,6 +80,24 @@ def every_value_has_a_treatment(draft: Draft) -> Iterator[Finding]:
                 yield error("nearest-needs-order", at, message, at_key=own is None)
             elif rule.kind == "count_as":
                 yield from _counted_as(draft.domain.attribute(entity, name), draft, column, rule.code or "", at)
+    yield from _told_together(silent)
+
+
+def _told_together(silent: Mapping[tuple[str, str], list[str]]) -> Iterator[Finding]:
+    """One finding for all columns of an entity that lack the same treatments."""
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (entity, name), words in silent.items():
+        groups.setdefault((entity, tuple(words)), []).append(name)
+    called = {"outside": "values outside the domain", "missing": "missing values"}
+    for (entity, lacking), names in groups.items():
+        what = " and to ".join(called[word] for word in lacking)
+        defaults = ", ".join(f"{word}: leave_out" for word in lacking)
+        path: Path = ("microdata", entity, "columns", names[0]) if len(names) == 1 else ("microdata", entity)
+        message = (
+            f"{listed(names)}: what happens to {what} is not stated; "
+            f"add defaults: {{{defaults}}} to {entity}, or decide column by column"
+        )
+        yield error("treatment-missing", path, message, at_key=True)
 
 
 def _counted_as(attribute: Attribute | None, draft: Draft, column: Column, code: str, path: Path) -> Iterator[Finding]:

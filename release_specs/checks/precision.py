@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from release_specs.checks.draft import Draft, condition_findings, needs, unknown_name
 from release_specs.checks.sizes import expected_areas
-from release_specs.diagnostics import Finding, Path, error, listed, warning
+from release_specs.diagnostics import Finding, Path, error, listed, note, warning
+from release_specs.language.values import write_number
 
 
 @needs("microdata", "tables", "geography")
@@ -44,6 +45,20 @@ def promises_name_cells_of_their_table(draft: Draft) -> Iterator[Finding]:
                 yield from condition_findings(draft, entity, promise.cells, (*path, "cells"))
 
 
+@needs("tables")
+def a_margin_is_not_a_part_of_one(draft: Draft) -> Iterator[Finding]:
+    """A count has no margin below one: 0.05 was probably meant as 5%."""
+    for name, table in draft.spec.tables.items():
+        for level, promise in table.precision.items():
+            if not promise.moe.relative and promise.moe.amount < 1 and table.statistics == ("count",):
+                percent = write_number(promise.moe.amount * 100)
+                message = (
+                    f"{promise.moe} is less than one of {table.universe}, and counts are whole; did you mean "
+                    f"{percent}%?"
+                )
+                yield error("moe-below-one", ("tables", name, "precision", level, "moe"), message)
+
+
 @needs("tables", "spend", "privacy", "expect")
 def relative_promises_have_a_size(draft: Draft) -> Iterator[Finding]:
     """A percentage is of something public: an expected size, or an earlier edition's cells."""
@@ -53,6 +68,13 @@ def relative_promises_have_a_size(draft: Draft) -> Iterator[Finding]:
             if not promise.moe.relative:
                 continue
             path: Path = ("tables", name, "precision", level, "moe")
+            if table.statistics not in (("count",), ("proportion",)):
+                message = (
+                    f"a percentage of a {table.statistics[0]} is not offered; write the margin in units, such as "
+                    "moe: 50"
+                )
+                yield error("relative-needs-size", path, message)
+                continue
             sized = expect is not None and (
                 table.universe in expect.named or (expect.areas is not None and table.universe in expect.areas.named)
             )
@@ -85,7 +107,20 @@ def relative_promises_mean_something_everywhere(draft: Draft) -> Iterator[Findin
                 yield warning("relative-near-zero", ("tables", name, "precision", level, "moe"), message)
 
 
+@needs("tables")
+def promises_wait_for_the_plan(draft: Draft) -> Iterator[Finding]:
+    """That a promise can be written does not mean that the budget keeps it."""
+    promised = [name for name, table in draft.spec.tables.items() if table.precision]
+    if promised:
+        message = (
+            f"whether the budget keeps the promises of {listed(promised)} is not told here: 'check' knows no prices"
+        )
+        yield note("promises-unpriced", ("tables",), message)
+
+
+ADVICE = (promises_wait_for_the_plan,)
 CHECKS = (
+    a_margin_is_not_a_part_of_one,
     promises_are_at_published_levels,
     promises_name_cells_of_their_table,
     relative_promises_have_a_size,

@@ -11,7 +11,7 @@ from itertools import product
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from release_specs.checks.draft import Draft, needs
-from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, warning
+from release_specs.diagnostics import Finding, Path, did_you_mean, error, listed, nearest, warning
 from release_specs.domain import MOST_CATEGORIES
 from release_specs.language.phrases import MONTHS, CalendarDay, ordinal
 from release_specs.language.publication import Schedule
@@ -88,10 +88,12 @@ def the_clock_shows_such_a_time(draft: Draft) -> Iterator[Finding]:
     try:
         zone = ZoneInfo(schedule.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        advice = did_you_mean(schedule.timezone, sorted(available_timezones()))
-        yield error(
-            "unknown-timezone", path, f"'{schedule.timezone}' is not a time zone; {advice.split('; known')[0][:200]}"
-        )
+        known = sorted(available_timezones())
+        last = schedule.timezone.split("/")[-1].casefold()
+        same = [name for name in known if name.split("/")[-1].casefold() == last]
+        near = same[0] if same else nearest(schedule.timezone, known)
+        advice = f"did you mean '{near}'?" if near else "write a place, such as Europe/Paris or America/Santiago"
+        yield error("unknown-timezone", path, f"'{schedule.timezone}' is not a time zone; {advice}")
         return
     for hour, minute, at in _times(schedule):
         odd = next((day for day in _odd_days(schedule.timezone, hour, minute) if _may_fall_on(schedule, day)), None)
@@ -175,6 +177,9 @@ def translations_are_complete(draft: Draft) -> Iterator[Finding]:
     wanted, names = _wanted_labels(draft), _names(draft)
     for language, file in draft.spec.publish.languages.items():
         path: Path = ("publish", "languages", language)
+        if not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", language):
+            message = f"'{language}' is no tag of a language; write fr, es or de-AT"
+            yield error("bad-name", path, message, at_key=True)
         table = draft.files.table(file, path)
         if table is None:
             continue

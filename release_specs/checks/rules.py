@@ -40,6 +40,14 @@ def _part_findings(draft: Draft, part: TablePart, table: Table, path: Path) -> I
     entity = draft.entity(table.universe)
     if entity is None or isinstance(table.by, UpTo):
         return
+    fixed = {column for column, _ in part.where}
+    for word in table.attributes:
+        attribute = draft.domain.attribute(entity, word)
+        if attribute is not None and attribute.up_to > 1 and word not in fixed:
+            message = (
+                f"'{word}' may have several answers, so summing '{part.table}' over it counts rows twice; fix one code"
+            )
+            yield error("rule-needs-counts", path, message)
     meant = all(draft.domain.attribute(entity, word) is not None for word in table.attributes)
     for column, code in part.where:
         attribute = draft.domain.attribute(entity, column)
@@ -109,7 +117,7 @@ def rules_are_not_broken_by_the_cap(draft: Draft) -> Iterator[Finding]:
             cap = f"the cap keeps {privacy.caps[entity]} rows of each of {privacy.protect}"
             if keep_first is None and (held or rule.relation == "="):
                 message = (
-                    f"{cap} by a secret hash, so '{part}' may fall short; say which row always stays: "
+                    f"{cap}, no matter which, so '{part}' may fall short; say which row always stays: "
                     f"at_most: {{{entity}: {privacy.caps[entity]}, keep_first: ...}}"
                 )
                 yield error("rule-needs-keep-first", ("rules", index), message)

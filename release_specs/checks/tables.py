@@ -10,7 +10,7 @@ from release_specs.diagnostics import Finding, Path, error
 from release_specs.domain import Attribute
 from release_specs.language.tables import UpTo
 from release_specs.language.values import write_number
-from release_specs.reading.resolve import queries_of
+from release_specs.reading.resolve import members_of, queries_of
 
 MOST_CELLS = 10**10
 LARGEST_ATTRIBUTE = 2_000
@@ -111,6 +111,11 @@ def sums_and_means_are_of_clipped_numbers(draft: Draft) -> Iterator[Finding]:
 
 
 def _has_a_clip(draft: Draft, entity: str, name: str, word: str, path: Path) -> Iterator[Finding]:
+    rows = next((row for row in members_of(draft.spec, entity) if name in draft.spec.microdata[row].columns), None)
+    if rows is not None and draft.column(entity, name) is None:
+        message = f"'{name}' belongs to the rows ({rows}), and sums over a group are not offered; write of: {rows}"
+        yield error("column-of-another", path, message)
+        return
     found = attribute_or_findings(draft, entity, name, path)
     if isinstance(found, list):
         yield from found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from release_specs.checks.draft import Draft, needs
 from release_specs.checks.sizes import expected_sizes
-from release_specs.diagnostics import Finding, Path, warning
+from release_specs.diagnostics import Finding, Path, listed, warning
 from release_specs.language.conditions import Condition
-from release_specs.reading.resolve import queries_of
+from release_specs.reading.resolve import group_of, queries_of
 
 DROWNING = 5
 """A cap of at least one in so many of a typical cell is worth a warning."""
@@ -104,4 +105,52 @@ def the_cap_does_not_drown_a_table(draft: Draft) -> Iterator[Finding]:
         yield warning("cap-drowns", ("tables", name), message, at_key=True)
 
 
-CHECKS = (tables_are_not_repeated, nothing_is_declared_in_vain, the_cap_does_not_drown_a_table)
+@needs("microdata", "tables", "privacy")
+def tables_of_groups_go_with_protected_groups(draft: Draft) -> Iterator[Finding]:
+    """Where rows are protected and their groups are published, a group is protected only as far as one row goes."""
+    protect = draft.spec.privacy.protect
+    group = group_of(draft.spec, protect)
+    tables = [name for name, _, entity in draft.tables() if entity == group]
+    if group is not None and tables:
+        message = (
+            f"{group} are published ({listed(tables)}), and only {protect} are protected, one by one; "
+            f"did you mean protect: {group}?"
+        )
+        yield warning("group-unprotected", ("privacy", "protect"), message)
+
+
+@needs("privacy", "schedule")
+def a_calendar_has_an_account(draft: Draft) -> Iterator[Finding]:
+    """A release that comes back needs a budget that does."""
+    if draft.spec.schedule is not None and draft.spec.privacy.account is None:
+        message = "this is published again and again, and the budget is for one release; add privacy.account"
+        yield warning("one-budget-many-releases", ("schedule",), message, at_key=True)
+
+
+@needs("microdata")
+def codes_and_labels_are_the_right_way_round(draft: Draft) -> Iterator[Finding]:
+    """Codes are what stands in the file; labels are what is printed."""
+    for entity, _, name, _, path in draft.columns():
+        attribute = draft.domain.attribute(entity, name)
+        coded = attribute.coded if attribute is not None else ()
+        joined = next((item.code for item in coded if re.fullmatch(r"\w+\s*[=:]\s*\D.*", item.code)), None)
+        if joined is not None:
+            code, label = re.split(r"\s*[=:]\s*", joined, maxsplit=1)
+            message = f"'{joined}' looks like a code and its label in one; write {{{code}: {label}}}"
+            yield warning("code-or-label", (*path, "codes"), message, at_key=True)
+        elif coded and all(item.label.isdecimal() and not item.code.isdecimal() for item in coded):
+            message = (
+                f"codes and labels look exchanged; a code is what stands in the file: {{{coded[0].label}: "
+                f"{coded[0].code}}}"
+            )
+            yield warning("code-or-label", (*path, "codes"), message, at_key=True)
+
+
+CHECKS = (
+    tables_of_groups_go_with_protected_groups,
+    a_calendar_has_an_account,
+    codes_and_labels_are_the_right_way_round,
+    tables_are_not_repeated,
+    nothing_is_declared_in_vain,
+    the_cap_does_not_drown_a_table,
+)

@@ -87,7 +87,7 @@ class Privacy(SpecModel):
     at_most: AtMost | None = None
     """The rows one protected group may contribute. Required if it has rows."""
     neighbours: Annotated[str, *choice("add-remove", "replace")]
-    """What an attacker compares: one unit more or less, or one unit exchanged for another."""
+    """`add-remove` (the number of units is hidden too) or `replace` (one unit is exchanged for another)."""
     singles: ConditionText | None = None
     """Rows that are protected one by one, such as residents of group quarters."""
     budget: Budget

@@ -47,7 +47,10 @@ def read_moe(value: object) -> Moe:
     """`25`, or `5%` of the expected size."""
     if isinstance(value, Moe):
         return value
-    return Moe(read_positive(value), relative=isinstance(value, str) and value.strip().endswith("%"))
+    moe = Moe(read_positive(value), relative=isinstance(value, str) and value.strip().endswith("%"))
+    if moe.relative and moe.amount >= 1:
+        raise mistake("bad-number", f"a margin of {moe} is as large as the thing itself; write less than 100%")
+    return moe
 
 
 class Promise(SpecModel):
@@ -92,9 +95,7 @@ class Quantiles(SpecModel):
         *typed(
             _read_quantiles,
             lambda value: [write_number(part) for part in value],
-            type="array",
-            items=TEXT_SCHEMA,
-            minItems=1,
+            anyOf=[TEXT_SCHEMA, {"type": "array", "items": TEXT_SCHEMA, "minItems": 1}],
         ),
     ]
     """The quantiles: 1/2 is the median."""

@@ -225,7 +225,12 @@ def read_range(value: object) -> Range:
         points = [_read_endpoint(end) if end else None for end in ends]
     except PydanticCustomError as fault:
         hyphen = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|:)\s*(-?\d+(?:\.\d+)?)", text)
+        plus = re.fullmatch(r"(\d+)\s*(?:\+|and (?:over|more)|or more)", text)
         advice = f"write {hyphen[1]}..{hyphen[2]}" if hyphen else "write 0..17, 65.., ..17 or 2025-01-01..2025-12-31"
+        if plus:
+            advice = f"write {plus[1]}.."
+        elif any("separators" in _number_advice(end) for end in ends):
+            advice = f"leave out the separators: {re.sub('[, _]', '', text)}"
         if fault.type == "bad-date":
             raise
         raise mistake("bad-range", f"'{text}' is not a range; {advice}") from None

@@ -27,6 +27,12 @@ def _from_file(name: str, spine: Spine, table: PublicTable, files: PublicFiles) 
     path: Path = ("geography", name)
     present = tuple(level for level in spine.levels if level in table.header)
     needed = spine.levels if spine.levels[0] in table.header else spine.levels[1:]
+    if spine.levels[-1] not in table.header and present:
+        message = (
+            f"'{table.file}' has no column '{spine.levels[-1]}', the smallest level; levels go from the whole down"
+        )
+        files.findings.append(error("file-column", (*path, "levels"), message, at_key=True))
+        return None
     if not files.has_columns(table, needed or spine.levels, (*path, "areas")):
         return None
     if spine.whole is not None and present == spine.levels:
@@ -70,6 +76,8 @@ class _Builder:
                     f"{level} '{code}' lies in {self.levels[depth - 1]} '{parent}' here and in '{known.parent}' above; "
                     "an area lies in one larger area (use codes that are unique in the whole file)",
                 )
+            elif known.label != (label or code):
+                self._fault(line, f"{level} '{code}' is labelled '{label}' here and '{known.label}' above; keep one")
             elif depth == len(chain) - 1:
                 self._fault(line, f"{level} '{code}' is listed twice; one row for each smallest area")
             parent = code

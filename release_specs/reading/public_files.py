@@ -85,6 +85,12 @@ class PublicFiles:
         if not table.header:
             self.findings.append(error("file-row", path, f"'{table.file}' is empty; its first line names the columns"))
             return None
+        other = next((sign for sign in (";", "\t", "|") if len(table.header) == 1 and sign in table.header[0]), None)
+        if other is not None:
+            sign = {";": "semicolons", "\t": "tabs"}.get(other, f"'{other}'")
+            message = f"'{table.file}' has {sign} between its columns; save it with commas"
+            self.findings.append(error("file-row", path, message, place=(table.file, 1, 1)))
+            return None
         if len(set(table.header)) < len(table.header):
             twice = next(name for name in table.header if table.header.count(name) > 1)
             message = f"the first line names '{twice}' twice"

@@ -12,10 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from release_specs.diagnostics import Finding, Path, error, nearest
+from release_specs.diagnostics import Finding, Path, error
 from release_specs.language.values import UNDECIDED, shape_of
 from release_specs.reading.tree import walk
-from release_specs.reading.unknown_keys import explain_unknown_key, keys_at
+from release_specs.reading.unknown_keys import explain_unknown_key, keys_at, meant_key
 from release_specs.spec import ReleaseSpec
 
 MOST_ROUNDS = 60
@@ -61,8 +61,7 @@ def salvage(data: Any) -> Salvage:
     found = Salvage(_copy(data))
     for path, value in walk(data):
         if value is None and path and path[2:3] != ("areas",):
-            message = "nothing is written after the ':'; write a value or delete the line"
-            found.findings.append(error("empty-value", path, message, at_key=True))
+            found.findings.append(_nothing_written(path, data))
             _set_aside(found, path)
     for _ in range(MOST_ROUNDS):
         details = _faults(found.rest)
@@ -76,6 +75,24 @@ def salvage(data: Any) -> Salvage:
     raise RuntimeError("setting faulty parts aside came to no end")
 
 
+def _nothing_written(path: Path, data: Any) -> Finding:
+    """A key without a value, or what a comma made of a number or of a list without brackets."""
+    holder, key = _holder(data, path) or {}, str(path[-1])
+    before = dict(zip(list(holder)[1:], holder.items(), strict=False)).get(path[-1])
+    advice = "nothing is written after the ':'; write a value or delete the line"
+    if before is not None and isinstance(before[1], str):
+        name, value = before
+        if key.isdecimal() and value[-1:].isdecimal():
+            number = f"{value}{key}" if len(key) == 3 else f"{value}.{key}"
+            advice = f"'{value},{key}' has a comma in it; write {name}: {number}"
+        elif ":" not in key and name in _LISTS:
+            advice = f"several words need brackets; write {name}: [{value}, {key}]"
+    return error("empty-value", path, advice, at_key=True)
+
+
+_LISTS = ("by", "at", "levels", "columns", "formats", "notes", "key", "not_applicable", "areas", "codes", "missing")
+
+
 def _faults(rest: dict[str, Any]) -> list[ErrorDetails]:
     try:
         ReleaseSpec.model_validate(rest)
@@ -87,7 +104,7 @@ def _faults(rest: dict[str, Any]) -> list[ErrorDetails]:
 def _mend_key(found: Salvage, path: Path) -> None:
     """Reads a misspelt key as the one that was meant, where that one is not there too."""
     holder = _holder(found.rest, path)
-    meant = nearest(str(path[-1]), keys_at(path[:-1]))
+    meant = meant_key(path)
     if holder is not None and meant is not None and meant not in holder:
         holder[meant] = holder.pop(path[-1])
         found.repaired.add((*path[:-1], meant))
@@ -166,6 +183,8 @@ def _finding(item: ErrorDetails, path: Path) -> Finding:
     kind = item["type"]
     if kind == "extra_forbidden":
         return explain_unknown_key(path)
+    if kind == "wrong-shape" and path[-2:] == ("precision", "moe"):
+        return error(kind, path, f"a promise is for a level; write {_FORMS['precision']}", at_key=True)
     if kind in _SHAPES:
         return _wrong_shape(path, item["input"], _SHAPES[kind])
     if kind == "too_short":
@@ -191,4 +210,31 @@ def _missing_key(path: Path) -> Finding:
 def _wrong_shape(path: Path, value: object, wanted: str) -> Finding:
     if value == UNDECIDED:
         return error("undecided", path, f"'{UNDECIDED}' marks a choice a person must make; write the value here")
-    return error("wrong-shape", path, f"found {shape_of(value)}; expected {wanted}")
+    form = _FORMS.get(str(path[-1]))
+    expected = f"write {form}" if form is not None else f"expected {wanted}"
+    return error("wrong-shape", path, f"found {shape_of(value)}; {expected}")
+
+
+_FORMS = {
+    "precision": "precision: {LEVEL: {moe: 50}}",
+    "quantiles": "quantiles: {COLUMN: {at: 1/2, every: 100}}",
+    "in": "in: {GROUP: column}",
+    "budget": "budget: {epsilon: 1} or budget: {rho: 1, delta: 1e-10}",
+    "at_most": "at_most: {ENTITY: 6}",
+    "languages": "languages: {fr: labels_fr.csv}",
+    "editions": "editions: {2026: 1/2, 2027: 1/2}",
+    "account": "account: {name: NAME, editions: {2026: 1/2, 2027: 1/2}}",
+    "columns": "columns: {COLUMN: {codes: {1: label}}}",
+    "defaults": "defaults: {outside: leave_out, missing: leave_out}",
+    "read": "read: {delimiter: ;}",
+    "approvals": "approvals: {to_spend: 2, to_publish: 1}",
+    "importance": "importance: {TABLE: 2}",
+    "reliability": "reliability: {caution: cv > 20%}",
+    "compare": "compare: {COLUMN: [CODE, CODE]}",
+    "read_as": "read_as: {SPELLING: CODE}",
+    "by_table": "by_table: {TABLE: 1/2, rest: optimal}",
+    "by_level": "by_level: {LEVEL: 1/2, rest: optimal}",
+    "release": "release: {name: my-release, title: My release}",
+    "schedule": "schedule: {day: 15th of September, time: 06:00, timezone: Europe/Paris}",
+}
+"""How a part of the language is written, where its shape is often mistaken."""

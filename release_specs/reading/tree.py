@@ -7,6 +7,7 @@ documents are not part of the language and are refused with a sentence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -221,8 +222,26 @@ def _syntax_error(fault: MarkedYAMLError, text: str, file: str) -> SpecError:
     if len(written) > LONGEST_LINE:
         message = f"this line has {len(written):,} characters, and a key may have at most 1,024; break it into lines"
         return SpecError([Diagnostic(file, line, 1, Severity.ERROR, "bad-yaml", "", message)])
+    if "mapping values are not allowed" in problem and (slip := _slip_above(lines, line)) is not None:
+        return SpecError([Diagnostic(file, *slip[0], Severity.ERROR, "bad-yaml", "", slip[1])])
     advice = next((words for sign, words in _PLAIN_WORDS if sign in problem), f"this is not YAML: {problem}")
     return SpecError([Diagnostic(file, line, column, Severity.ERROR, "bad-yaml", "", advice)])
+
+
+def _slip_above(lines: list[str], line: int) -> tuple[tuple[int, int], str] | None:
+    """A key in the line above that lacks its space or its colon: YAML then reads both lines as one text."""
+    above = next((number for number in range(line - 1, 0, -1) if lines[number - 1].strip()), None)
+    if above is None or line > len(lines):
+        return None
+    written, here = lines[above - 1], lines[line - 1]
+    indent = len(written) - len(written.lstrip())
+    if indent != len(here) - len(here.lstrip()):
+        return None
+    stuck = re.match(r"\s*([\w-]+):(?=\S)", written)
+    if stuck:
+        return (above, stuck.end() + 1), f"a space is missing after '{stuck[1]}:'"
+    bare = re.match(r"\s*([\w-]+) +\S", written)
+    return ((above, indent + len(bare[1]) + 1), f"a ':' is missing after '{bare[1]}'") if bare else None
 
 
 def walk(data: Data, path: Path = ()) -> Iterator[tuple[Path, Data]]:

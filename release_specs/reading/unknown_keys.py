@@ -8,10 +8,35 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from release_specs.diagnostics import Finding, Path, did_you_mean, error
+from release_specs.diagnostics import Finding, Path, error, nearest
 from release_specs.spec import ReleaseSpec
 
 _WEIGHTS = ("weight", "weights", "weighted")
+
+_OTHER_WORDS = {
+    "median": "a median is written quantiles: {column: {at: 1/2, every: 100}}",
+    "percentile": "write quantiles: {column: {at: 9/10, every: 100}}",
+    "percentiles": "write quantiles: {column: {at: [1/10, 9/10], every: 100}}",
+    "average": "write mean: column",
+    "total": "write count: entity, or sum: column",
+    "group_by": "write by: [columns]",
+    "groupby": "write by: [columns]",
+    "percent": "write proportion: {column: code}, of: entity",
+    "percentage": "write proportion: {column: code}, of: entity",
+    "where": "declare the part you want under 'universes' and count that",
+    "filter": "declare the part you want under 'universes' and count that",
+    "multiple": "several answers are written up_to: 3, columns: [a, b, c]",
+    "sum_of": "sums over a group are not offered; sum the column of the rows themselves",
+    "values": "write codes: {1: label} or integer: 0..99",
+    "categories": "write codes: {1: label}",
+    "range": "write integer: 0..99 or number: 0..99 with a step",
+    "min": "write integer: 0..99, both ends in one range",
+    "max": "write integer: 0..99, both ends in one range",
+    "epsilon": "write budget: {epsilon: 1}",
+    "rho": "write budget: {rho: 1, delta: 1e-10}",
+    "delta": "write it inside budget: {epsilon: 1, delta: 1e-10}",
+}
+"""Words of other systems, and how they are said here."""
 
 
 def keys_at(path: Path) -> dict[str, str]:
@@ -32,9 +57,14 @@ def explain_unknown_key(path: Path) -> Finding:
         )
         return error("weights-not-offered", path, message, at_key=True)
     known = keys_at(path[:-1])
-    return error(
-        "unknown-key", path, f"'{key}' is not a word of the language here; {did_you_mean(key, known)}", at_key=True
-    )
+    near = meant_key(path)
+    advice = f"did you mean '{near}'?" if near else _OTHER_WORDS.get(key.lower(), f"known: {', '.join(known)}")
+    return error("unknown-key", path, f"'{key}' is not a word of the language here; {advice}", at_key=True)
+
+
+def meant_key(path: Path) -> str | None:
+    """The key that was misspelt; None for a word of another system, and where nothing is near."""
+    return None if str(path[-1]).lower() in _OTHER_WORDS else nearest(str(path[-1]), keys_at(path[:-1]))
 
 
 def _model_at(path: Path) -> type[BaseModel] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from release_specs.language.values import Range, read_range, write_number
+from release_specs.language.values import UNDECIDED, Range, read_range, write_number
 from release_specs.starter.areas import MOST_INLINE, csv_text, spines_of
 from release_specs.starter.description import DescribedColumn, DescribedFile, Description
 from release_specs.starter.outline import Block, Entry, Remark, Undecided, Value, inline, quoted
@@ -75,7 +75,9 @@ def _facts(column: DescribedColumn, file: DescribedFile, known: Description) -> 
     elif column.kind == "money" or column.clip:
         what = "bounds one record's influence on sums and means"
         facts.append(Entry("clip", Undecided(what, column.clip, known.source)))
-    if column.not_applicable and column.kind != "geography":
+    if column.not_applicable == (UNDECIDED,):
+        facts.append(Entry("not_applicable", Undecided("the code of rows that have no value; or delete this key")))
+    elif column.not_applicable and column.kind != "geography":
         none = column.not_applicable
         beside = f"none for: {column.not_applicable_to}" if column.not_applicable_to else ""
         facts.append(Entry("not_applicable", none[0] if len(none) == 1 else none, beside=beside))

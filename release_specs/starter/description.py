@@ -35,6 +35,8 @@ class DescribedColumn:
     levels: tuple[str, ...] = ()
     refers_to: tuple[str, str] | None = None
     """The file and the column this one points at."""
+    group_open: bool = False
+    """An identifier; whether of a row or of a group is left to a person."""
     unique: bool = False
     not_applicable: tuple[str, ...] = ()
     not_applicable_to: str = ""

@@ -37,7 +37,8 @@ def read_dictionary(text: str) -> Description:
         raise StarterError(f"the dictionary has {what}; {_ADVICE}")
     if found == ["columns"]:
         records = plural(_text(data.get("unit_of_record")) or "record")
-        files = [_read_file(records, data["columns"], _text(data.get("household_id")))]
+        columns = _read_columns(data["columns"], "columns", "the dictionary", _text(data.get("household_id")))
+        files = [DescribedFile(records, columns)]
     else:
         files = _read_tables(data["tables"])
     unit = _text(data.get("protected_unit"))
@@ -115,22 +116,27 @@ def _read_tables(data: Any) -> list[DescribedFile]:
     files = []
     for name, columns in data.items():
         inner = columns.get("columns", columns) if isinstance(columns, dict) else columns
-        files.append(_read_file(name, inner, ""))
+        read = _read_columns(inner, name, f"'{name}' in the dictionary", "")
+        files.append(DescribedFile(as_name(name), read))
     return files
 
 
-def _read_file(name: str, data: Any, group_id: str) -> DescribedFile:
+def _read_columns(data: Any, word: str, where: str, group_id: str) -> tuple[DescribedColumn, ...]:
+    """The columns of one file: the list under `word`, the messages about which say `where` it is."""
     if not isinstance(data, list) or not data:
-        raise StarterError(f"'{name}' of the dictionary is {_kind_of(data)}; expected a list of columns; {_ADVICE}")
+        example = '[{"name": "age", "kind": "integer"}]'
+        raise StarterError(
+            f"'{word}' of the dictionary is {_kind_of(data)}; expected a list of columns, such as {example}"
+        )
     columns: dict[str, DescribedColumn] = {}
     for number, facts in enumerate(data, 1):
         if not isinstance(facts, dict) or not _text(facts.get("name")):
-            raise StarterError(f"column {number} of '{name}' in the dictionary has no name; give it one")
-        column = _read_column(facts, f"column '{_text(facts['name'])}' of '{name}' in the dictionary", group_id)
+            raise StarterError(f"column {number} of {where} has no name; give it one")
+        column = _read_column(facts, f"column '{_text(facts['name'])}' of {where}", group_id)
         if column.name in columns:
-            raise StarterError(f"'{name}' in the dictionary has column '{column.name}' twice; keep one")
+            raise StarterError(f"{where} has column '{column.name}' twice; keep one")
         columns[column.name] = column
-    return DescribedFile(as_name(name), tuple(columns.values()))
+    return tuple(columns.values())
 
 
 def _read_column(facts: dict[str, Any], where: str, group_id: str) -> DescribedColumn:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from pydantic_core import PydanticCustomError
 
 from release_specs.diagnostics import did_you_mean
-from release_specs.language.values import read_positive, read_range, write_number
+from release_specs.language.values import UNDECIDED, read_positive, read_range, write_number
 from release_specs.starter.description import DescribedColumn, DescribedFile, Description, StarterError
 from release_specs.starter.dictionary import as_name, plural, read_json
 
@@ -33,11 +33,17 @@ TYPES = {
     "skip": "skip",
 }
 MOST_TRIES = 3
+LATER = "?"
+"""The answer that leaves a choice open."""
+_IDENTIFIER = re.compile(r"(?i:(?:^|[\W_])id$|^id[\W_])|[a-z]I[Dd]$")
+_OTHER_FORMS = re.compile(r"\s*(?:[{\[<]|---|(?:margrave|release|microdata)\s*:)")
+_ONE_COLUMN = re.compile(r"[^\W\d](?:[\w .()/%-]{0,38}[\w)%])?")
 
 Ask = Callable[[str, str], str]
 """Puts a question to a person, with a default; answers what was typed, or the default where nothing was."""
 
 Answers = Mapping[str, DescribedColumn]
+_NAMES = "its first line the names of the columns: person_id,sex,age"
 _Answer = TypeVar("_Answer")
 
 
@@ -48,6 +54,8 @@ def read_header(path: Path, delimiter: str | None = None) -> tuple[tuple[str, ..
         raise StarterError(f"{path}: the first line is empty; expected the names of the columns, one line, no title")
     if delimiter is not None and delimiter not in DELIMITERS:
         raise StarterError(f"'{delimiter}' is not a delimiter Margrave knows; give a comma, semicolon, tab or bar")
+    if _OTHER_FORMS.match(line):
+        raise StarterError(f"{path}: the first line looks like YAML, JSON or HTML; expected a CSV file, {_NAMES}")
     delimiter = delimiter or _guess_delimiter(line, path)
     try:
         fields = next(csv.reader([line], delimiter=delimiter, strict=True))
@@ -98,6 +106,7 @@ def _guess_delimiter(line: str, path: Path) -> str:
 
 
 def _accepted(header: tuple[str, ...], path: Path) -> tuple[str, ...]:
+    """The header, unless it is none: then it may be a record, and is not repeated."""
     for number, name in enumerate(header, 1):
         if not name:
             raise StarterError(f"{path}: column {number} has no name in the first line; give every column a name")
@@ -111,51 +120,58 @@ def _accepted(header: tuple[str, ...], path: Path) -> tuple[str, ...]:
         if name in header[: number - 1]:
             first = header.index(name) + 1
             raise StarterError(f"{path}: columns {first} and {number} have the same name; name each column once")
+    if len(header) == 1 and not _ONE_COLUMN.fullmatch(header[0]):
+        marks = "comma, semicolon, tab or bar"
+        raise StarterError(f"{path}: the first line has no {marks} and is not a name; expected a CSV file, {_NAMES}")
     return header
 
 
 def ask_about(header: tuple[str, ...], ask: Ask) -> Answers:
-    """Asks a person about each column. A blank answer leaves the choice open."""
+    """Asks a person about each column. The answer ? leaves a choice open."""
     return {name: _ask_column(name, ask) for name in header}
 
 
 def _ask_column(name: str, ask: Ask) -> DescribedColumn:
-    guess = "id" if re.search(r"(?:^|_)id$|^id_|[a-z]I[Dd]$", name) else ""
+    guess = "id" if _IDENTIFIER.search(name) else LATER
     column = DescribedColumn(name)
-    kind = _asked(ask, f"{name}: type ({', '.join(TYPES)}; blank to decide later)", guess, _checked_type)
+    kind = _asked(ask, f"{name}: type ({', '.join(TYPES)}, or ? to decide later)", guess, _checked_type)
     if not kind or kind == "skip":
         return replace(column, kind=kind or None)
     if kind == "id":
-        group = _asked(ask, f"{name}: identifies a row (blank), or the group it lies in, such as households", "", str)
-        return _identifier(name, group)
-    column = replace(column, kind=TYPES[kind], label=_asked(ask, f"{name}: label (blank for none)", "", str))
+        group = _asked(ask, f"{name}: identifies a row, or a group of rows, such as households", "row", str)
+        return _identifier(name, "" if group == "row" else group or LATER)
+    column = replace(column, kind=TYPES[kind], label=_asked(ask, f"{name}: label (blank: none)", "", str))
     if kind == "codes":
         question = f"{name}: codes (1=Male, 2=Female; or A, B; or codes.csv)"
-        column = _asked(ask, question, "", partial(_with_codes, column))
-        none = _asked(ask, f"{name}: code that means not applicable (blank for none)", "", str)
-        return replace(column, not_applicable=(none,) if none else ())
+        column = _asked(ask, question, LATER, partial(_with_codes, column))
+        none = ask(f"{name}: code that means not applicable (blank: none)", "").strip()
+        return replace(column, not_applicable=(UNDECIDED if none == LATER else none,) if none else ())
     if kind == "area":
-        levels = _asked(ask, f"{name}: levels, the whole first (country, region, {name})", "", _split)
+        levels = _asked(ask, f"{name}: levels, the whole first (country, region, {name})", LATER, _split)
         return replace(column, levels=levels)
     example = "2025-01-01..2025-12-31" if kind == "date" else "0..99"
-    column = replace(column, valid=_asked(ask, f"{name}: valid range, such as {example}", "", _checked_range))
+    column = replace(column, valid=_asked(ask, f"{name}: valid range, such as {example}", LATER, _checked_range))
     if kind == "number":
-        return replace(column, step=_asked(ask, f"{name}: rounded to multiples of, such as 0.01", "", _checked_step))
+        return replace(column, step=_asked(ask, f"{name}: rounded to multiples of, such as 0.01", LATER, _checked_step))
     return column
 
 
 def _asked(ask: Ask, question: str, default: str, check: Callable[[str], _Answer]) -> _Answer:
-    """The answer, checked; the question is put again, with what was wrong, a few times."""
+    """The answer, checked; the question is put again, below what was wrong, a few times."""
     wrong = ""
     for _ in range(MOST_TRIES):
+        answer = ask(f"{wrong}{question}", default).strip()
         try:
-            return check(ask(f"{wrong}{question}", default).strip())
+            return check("" if answer == LATER else answer)
         except StarterError as fault:
-            wrong = f"{fault}. "
-    raise StarterError(f"{wrong}Answered {MOST_TRIES} times without success; start again, or leave it blank")
+            wrong = f"{fault}\n"
+    reason = wrong.strip()
+    raise StarterError(f"{reason}. Answered {MOST_TRIES} times without success; start again, or answer {LATER}")
 
 
 def _identifier(name: str, group: str) -> DescribedColumn:
+    if group == LATER:
+        return DescribedColumn(name, kind="id", group_open=True)
     if not group:
         return DescribedColumn(name, kind="id", unique=True)
     return DescribedColumn(name, kind="id", refers_to=(plural(group), name))

@@ -131,9 +131,13 @@ def _identity(file: DescribedFile, known: Description) -> Iterator[Entry | Remar
     else:
         yield Remark(f"No column identifies a row, so each row is one of the {file.name}. Where one does: key: COLUMN")
     group = known.group_of(file)
+    undecided = [column.name for column in file.columns if column.group_open and column.name not in keys]
     others = [f"{column} ({name})" for name, column in file.references if (name, column) != group]
     if group is not None:
         yield Entry("in", Block((Entry(*group),), fit=True))
+    elif undecided:
+        what = "the group that rows lie in, and the column that says so; or delete this line"
+        yield Entry("in", Undecided(what, f"{{households: {quoted(undecided[0])}}}"))
     if others:
         yield Remark(f"Left out: {', '.join(others)}. A row lies in one group, and groups do not lie in groups.")
 
