@@ -89,9 +89,10 @@ def _check(chosen: argparse.Namespace) -> int:
 
 def _advice(errors: Sequence[Diagnostic]) -> str:
     """What to do after errors; a part with mistakes is not looked into further, so mending may bring up more."""
-    number, which = ("1 error", "it") if len(errors) == 1 else (f"{len(errors)} errors", "these")
-    more = f"'margrave explain {errors[0].code}' tells more about the first."
-    return f"{number}. {more} Mend {which} and check again: some mistakes hide others."
+    more = f"'margrave explain {errors[0].code}' tells more"
+    if len(errors) == 1:
+        return f"1 error. {more}. Mend it and check again: some mistakes hide others."
+    return f"{len(errors)} errors. {more} about the first. Mend these and check again: some mistakes hide others."
 
 
 def _show(diagnostics: Sequence[Diagnostic], chosen: argparse.Namespace) -> None:

@@ -114,6 +114,8 @@ def _section(name: str, field: FieldInfo) -> str:
         if part.path != name:
             pieces.append(f"{'#' * part.depth} {part.path}")
         pieces += [_docstring(part.model), _model_table(part)]
+    if name in words()["more"]:
+        pieces.append(words()["more"][name])
     return "\n\n".join(piece.strip("\n") for piece in pieces) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Somebody who follows a written page: writes its files, runs its commands, and sees what they print.
 
 A fenced block with a file's name is that file, or sections of the spec that is there already. A `console` block holds
-commands, each with its output. `python -m tests.follow_tutorial` writes what the commands print today into the page.
+commands, each with its output. `python -m tests.follow_tutorial` writes what they print today into the pages.
 """
 
 import contextlib
@@ -18,7 +18,9 @@ from unittest.mock import patch
 
 from flows.cli import main
 
-TUTORIAL = Path(__file__).resolve().parent.parent / "docs" / "first_release_spec.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+TUTORIAL = DOCS / "first_release_spec.md"
+FOLLOWED = (TUTORIAL, DOCS / "starting_files.md")
 FENCE = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 SECTION = re.compile(r"^(?=\w+:)", flags=re.MULTILINE)
 
@@ -60,7 +62,7 @@ class Person:
 
     def answer(self, question: str, default: str) -> str:
         """Types what stands after the question on the page; nothing typed is the default."""
-        prompt = f"{question} [{default}]:" if default else f"{question}:"
+        prompt = f"{question} [Enter = {default}]:" if default else f"{question}:"
         line = next((line for line in self.lines if line.startswith(prompt)), prompt)
         self.said.append(line)
         return line.removeprefix(prompt).strip() or default
@@ -116,4 +118,5 @@ def rewrite(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    rewrite(TUTORIAL)
+    for followed in FOLLOWED:
+        rewrite(followed)

@@ -223,7 +223,8 @@ def _syntax_error(fault: MarkedYAMLError, text: str, file: str) -> SpecError:
         message = f"this line has {len(written):,} characters, and a key may have at most 1,024; break it into lines"
         return SpecError([Diagnostic(file, line, 1, Severity.ERROR, "bad-yaml", "", message)])
     if "mapping values are not allowed" in problem and (slip := _slip_above(lines, line)) is not None:
-        return SpecError([Diagnostic(file, *slip[0], Severity.ERROR, "bad-yaml", "", slip[1])])
+        (line, column), message = slip
+        return SpecError([Diagnostic(file, line, column, Severity.ERROR, "bad-yaml", "", message)])
     advice = next((words for sign, words in _PLAIN_WORDS if sign in problem), f"this is not YAML: {problem}")
     return SpecError([Diagnostic(file, line, column, Severity.ERROR, "bad-yaml", "", advice)])
 

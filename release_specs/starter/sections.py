@@ -92,7 +92,7 @@ def _release(known: Description, name: str) -> Block:
 def _microdata_question(known: Description) -> str:
     question = "What is in the confidential files?"
     if any(column.not_applicable_to for file in known.files for column in file.columns):
-        return f"{question} Where a comment tells for whom there is no value, add applies_to, such as {{age: 16..}}."
+        return f"{question} Where a comment says who has no value, add applies_to, such as {{age: 16..}}."
     return question
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -52,7 +53,51 @@ def test_a_bad_spec_exits_with_2_and_points_to_explain(tmp_path: Path, capsys: p
     assert main(["check", str(path)]) == 2
     shown = capsys.readouterr().out
     assert f"{path}:1:11: error[unknown-version]: margrave: " in shown
-    assert "margrave explain" in shown
+    assert "'margrave explain unknown-version' tells more" in shown
+    assert shown.endswith("Mend these and check again: some mistakes hide others.\n")
+
+
+class Screen(io.StringIO):
+    """Standard output that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_wraps_messages_between_words_and_a_pipe_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "bad.yaml"
+    spec.write_text((EXAMPLES / "acs.yaml").read_text(encoding="utf-8") + "tabels: 1\n", encoding="utf-8")
+    for file in EXAMPLES.glob("*.csv"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for arguments in (["check", "bad.yaml"], ["check", "--json", "bad.yaml"]):
+        assert main(arguments) == 2
+        piped = capsys.readouterr().out
+        with monkeypatch.context() as patch:
+            screen = Screen()
+            patch.setattr(sys, "stdout", screen)
+            assert main(arguments) == 2
+        if "--json" in arguments:
+            assert screen.getvalue() == piped
+            continue
+        assert max(map(len, screen.getvalue().splitlines())) <= 60 < max(map(len, piped.splitlines()))
+        assert screen.getvalue().replace("\n    ", " ") == piped
+
+
+def test_colours_mark_the_code_of_a_wrapped_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bad.yaml").write_text("margrave: 7\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    assert main(["check", "bad.yaml"]) == 2
+    assert "bad.yaml:1:11: \033[1;31merror[unknown-version]\033[0m: " in screen.getvalue()
+    assert "\n    " in screen.getvalue()
 
 
 def test_check_as_json_has_the_promised_shape(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,6 +152,12 @@ def test_start_up_of_check_imports_neither_prefect_nor_pandas() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_the_schema_allows_one_quantile_without_brackets_as_check_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    at = json.loads(capsys.readouterr().out)["$defs"]["Quantiles"]["properties"]["at"]
+    assert [form["type"] == "array" for form in at["anyOf"]] == [False, True]
+
+
 def test_the_installed_command_knows_its_version() -> None:
     command = Path(sys.executable).parent / "margrave"
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
@@ -146,6 +197,28 @@ def test_init_from_a_header_reads_no_record(tmp_path: Path, capsys: pytest.Captu
     assert "CANARY" not in everything
     assert "4711" not in everything
     assert "DECIDE" in everything
+
+
+def test_init_asks_and_says_what_enter_means(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tmp_path / "persons.csv", tmp_path / "release.yaml"
+    data.write_text("Person ID\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("idd\n\n\n"))
+    assert main(["init", "--header", str(data), "--out", str(out)]) == 0
+    asked = capsys.readouterr().err
+    assert asked.startswith("1 column; if there are more, say what parts them: --delimiter. Answer ? to decide later")
+    assert "\n'idd' is not a type; did you mean 'id'?\nPerson ID: type (" in asked
+    assert "or ? to decide later) [Enter = id]: " in asked
+    assert "such as households [Enter = row]: " in asked
+    assert "key: Person ID" in out.read_text(encoding="utf-8")
+
+
+def test_help_says_where_the_formats_stand_and_what_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    for verb, words in (("init", "docs/starting_files.md"), ("synthesize", "rows of the innermost file: persons, not")):
+        with pytest.raises(SystemExit):
+            main([verb, "--help"])
+        assert words in capsys.readouterr().out
 
 
 def test_init_tells_what_is_wrong_with_its_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from release_specs import reference
 from release_specs.diagnostics import Severity
 from release_specs.explain import explanations
-from release_specs.load import load_spec
+from release_specs.load import load_spec, load_text
 from release_specs.reference import Part, anchor, pages, shown_sections, words
 from release_specs.spec import ReleaseSpec
 
@@ -100,7 +100,7 @@ def test_no_word_of_the_reference_is_left_over() -> None:
     keys = {*ReleaseSpec.model_fields, *(name for model in models() for name in model.model_fields)}
     assert set(said["values"]) - fields == set()
     assert set(said["keys"]) - keys == set()
-    assert set(said["remarks"]) - set(ReleaseSpec.model_fields) == set()
+    assert {*said["remarks"], *said["more"]} - set(ReleaseSpec.model_fields) == set()
     assert set(said["named"]) == {model.__name__ for model in models() if reference._own_keys(model) is not None}
 
 
@@ -122,6 +122,15 @@ def test_the_spec_that_shows_every_section_has_no_mistake_and_no_warning() -> No
     loaded = load_spec(ROOT / "release_specs" / "reference.yaml")
     assert [str(found) for found in loaded.diagnostics if found.severity is not Severity.NOTE] == []
     assert set(ReleaseSpec.model_fields) - set(shown_sections()) == {"landmarks"}
+
+
+def test_the_labels_that_are_shown_fit_the_spec_that_is_shown(tmp_path: Path) -> None:
+    (labels,) = re.findall(r"^```csv\n(.*?)^```$", PAGES["spec_reference.md"], flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "labels_fr.csv").write_text(labels, encoding="utf-8")
+    text = (ROOT / "release_specs" / "reference.yaml").read_text(encoding="utf-8")
+    text = text.replace("publish:\n", "publish:\n  languages: {fr: labels_fr.csv}\n")
+    found = load_text(text, file="reference.yaml", folder=tmp_path).diagnostics
+    assert {item.code for item in found if item.severity is not Severity.NOTE} == {"label-missing"}
 
 
 def test_every_error_code_has_its_own_heading() -> None:

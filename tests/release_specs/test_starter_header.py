@@ -65,6 +65,8 @@ def codes_of(text: str, folder: Path) -> set[str]:
         (b'"x, y";"z"\n', ("x, y", "z"), ";"),
         (b"a,b\r1,2\r", ("a", "b"), ","),
         (b"only\n", ("only",), ","),
+        (b"Year of birth (4 digits)\n", ("Year of birth (4 digits)",), ","),
+        (b"Q1: sex,Q2: age\n", ("Q1: sex", "Q2: age"), ","),
         ("größe,straße\n".encode(), ("größe", "straße"), ","),
         (b" a , b \n", ("a", "b"), ","),
     ],
@@ -116,6 +118,13 @@ def test_nothing_after_the_first_line_is_read(tmp_path: Path, monkeypatch: pytes
         (b"gr\xf6sse,b\n", "not UTF-8"),
         (b"a" * 70_000, "longer than 64 KB"),
         ("a,b\u200b\n".encode(), "column 2 has an invisible character"),
+        (b"margrave: 1\n", "looks like YAML, JSON or HTML; expected a CSV file"),
+        (b"release: {name: a, title: b}\n", "looks like YAML, JSON or HTML"),
+        (b'{"a": 1, "b": 2}\n', "looks like YAML, JSON or HTML"),
+        (b"<table>\n", "looks like YAML, JSON or HTML"),
+        (b"sex: {codes}\n", "has no comma, semicolon, tab or bar and is not a name"),
+        (b"# Persons of 2025\n", "has no comma, semicolon, tab or bar and is not a name"),
+        (b"A register of all the persons of the town and county.\n", "is not a name"),
     ],
 )
 def test_a_line_that_is_no_header_is_refused_in_one_sentence(data: bytes, words: str, tmp_path: Path) -> None:
@@ -123,7 +132,15 @@ def test_a_line_that_is_no_header_is_refused_in_one_sentence(data: bytes, words:
 
 
 def test_no_refusal_repeats_what_may_be_a_record(tmp_path: Path) -> None:
-    for line in (b"Mayer,Mayer\n", b"Mayer,1980\n", b'Mayer,"x\n', b"Mayer\x00\n", b"Mayer,\xf6\n", b"Mayer,\n"):
+    for line in (
+        b"Mayer,Mayer\n",
+        b"Mayer,1980\n",
+        b'Mayer,"x\n',
+        b"Mayer\x00\n",
+        b"Mayer,\xf6\n",
+        b"Mayer,\n",
+        b"Mayer!\n",
+    ):
         assert "Mayer" not in refusal(line, tmp_path)
 
 
@@ -255,13 +272,30 @@ def test_identifiers_are_guessed_from_their_names_and_may_be_corrected() -> None
             defaults[question.partition(":")[0]] = default
         return ""
 
-    ask_about(("person_id", "id", "id_house", "personID", "paid", "idea"), ask)
-    assert [name for name, default in defaults.items() if default == "id"] == [
-        "person_id",
-        "id",
-        "id_house",
-        "personID",
-    ]
+    identifiers = ("person_id", "id", "id_house", "personID", "personId", "Person ID", "person id", "ID", "PERSON-ID")
+    others = ("paid", "idea", "PAID", "Idaho", "arid zone")
+    ask_about((*identifiers, *others), ask)
+    assert [name for name, default in defaults.items() if default == "id"] == [*identifiers]
+    assert {defaults[name] for name in others} == {"?"}
+
+
+def test_a_question_mark_leaves_a_choice_open(tmp_path: Path) -> None:
+    said = {"Person ID: type": "id", "house id: identifies": "?", "sex: type": "codes", "sex: code that": "?"}
+
+    def ask(question: str, default: str) -> str:
+        return next((answer for start, answer in said.items() if question.startswith(start)), default)
+
+    answers = ask_about(("Person ID", "house id", "sex", "age"), ask)
+    text = spec_from_header("persons", answers, delimiter=",", name="trial").text
+    assert "key: Person ID" in text
+    assert re.search(r"in: DECIDE +# .*; or delete this line; for example \{households: house id\}", text)
+    assert re.search(r"not_applicable: DECIDE +# ", text)
+    assert re.search(r"age: +\{codes: DECIDE\}", text)
+    assert codes_of(text, tmp_path) == {"undecided"}
+    said["Person ID: identifies"] = "?"
+    answers = ask_about(("Person ID", "house id"), ask)
+    text = spec_from_header("persons", answers, delimiter=",", name="trial").text
+    assert re.search(r"key: DECIDE +# .*; there are Person ID, house id;", text)
 
 
 def test_a_mistyped_answer_is_asked_again_and_then_given_up() -> None:
@@ -272,7 +306,7 @@ def test_a_mistyped_answer_is_asked_again_and_then_given_up() -> None:
         return ("codez", "skip")[len(asked) - 1]
 
     assert ask_about(("sex",), learn)["sex"].kind == "skip"
-    assert "'codez' is not a type; did you mean 'codes'?" in asked[1]
+    assert asked[1] == f"'codez' is not a type; did you mean 'codes'?\n{asked[0]}"
     with pytest.raises(StarterError, match="Answered 3 times"):
         ask_about(("sex",), lambda question, default: "codez")
 
