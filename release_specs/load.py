@@ -33,7 +33,11 @@ def load_spec(path: FilePath) -> Loaded:
 
 def load_text(text: str, *, file: str, folder: FilePath) -> Loaded:
     """The spec in a text, with its public files in `folder`. Raises `SpecError` with every mistake at once."""
-    tree = parse_tree(text, file)
+    return load_tree(parse_tree(text, file), folder=folder)
+
+
+def load_tree(tree: Tree, *, folder: FilePath) -> Loaded:
+    """The spec in a tree of text, with its public files in `folder`. Raises `SpecError` with every mistake at once."""
     readable = salvage(tree.data)
     spec, files = readable.spec(), PublicFiles(folder)
     domain = build_domain(spec, files, readable.unknown)

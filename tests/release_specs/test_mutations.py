@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from release_specs.diagnostics import SpecError
-from release_specs.load import load_text
-from release_specs.reading.tree import parse_tree
-from release_specs.write import _lines
+from release_specs.load import Loaded, load_text, load_tree
+from release_specs.reading.tree import Tree, parse_tree
+from release_specs.write import write_spec
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "release_specs" / "examples").glob("*.yaml"))
 MUTATIONS = int(os.environ.get("MARGRAVE_MUTATIONS", "2000"))
@@ -114,10 +116,6 @@ def mutated_text(text: str, chance: random.Random) -> str:
     return text
 
 
-def _written(data: Any) -> str:
-    return "\n".join(_lines(data, 0)) + "\n" if isinstance(data, dict) else str(data)
-
-
 @pytest.mark.parametrize("batch", range(10))
 def test_a_mutated_spec_gets_diagnostics_and_never_a_traceback(batch: int) -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in EXAMPLES}
@@ -125,19 +123,27 @@ def test_a_mutated_spec_gets_diagnostics_and_never_a_traceback(batch: int) -> No
     for number in range(batch, MUTATIONS, 10):
         chance = random.Random(number)  # noqa: S311 - a seed, so that a failure can be repeated
         path = chance.choice(EXAMPLES)
-        rewritten = number % 3 and _written(mutated_tree(_copy(trees[path]), chance))
-        text = rewritten or mutated_text(texts[path], chance)
-        _check(text, path, number)
+        if number % 3:
+            data = mutated_tree(_copy(trees[path]), chance)
+            tree = Tree("mutated.yaml", data) if isinstance(data, dict) else parse_tree(str(data), "mutated.yaml")
+            _check(partial(load_tree, tree, folder=path.parent), folder=path.parent, lines=1, number=number)
+        else:
+            text = mutated_text(texts[path], chance)
+            load = partial(load_text, text, file="mutated.yaml", folder=path.parent)
+            _check(load, folder=path.parent, lines=text.count("\n") + 2, number=number)
 
 
-def _check(text: str, path: Path, number: int) -> None:
+def _check(load: Callable[[], Loaded], *, folder: Path, lines: int, number: int) -> None:
     start = time.monotonic()
     try:
-        diagnostics = load_text(text, file="mutated.yaml", folder=path.parent).diagnostics
+        loaded = load()
+        diagnostics = loaded.diagnostics
+        if number % 7 == 0:
+            again = load_text(write_spec(loaded.spec), file="again.yaml", folder=folder)
+            assert again.spec == loaded.spec, number
     except SpecError as fault:
         diagnostics = fault.diagnostics
         assert any(item.severity == "error" for item in diagnostics), number
-    lines = text.count("\n") + 2
     for item in diagnostics:
         assert item.message, (number, item)
         assert item.line >= 1, (number, item)
