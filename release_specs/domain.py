@@ -135,9 +135,7 @@ def _all_held(attribute: Attribute) -> Iterator[str | Range]:
 def _within(narrow: str | Range, wide: str | Range) -> bool:
     if isinstance(narrow, str) or isinstance(wide, str):
         return narrow == wide
-    above = wide.low is None or (narrow.low is not None and wide.low <= narrow.low)  # type: ignore[operator]
-    below = wide.high is None or (narrow.high is not None and narrow.high <= wide.high)  # type: ignore[operator]
-    return above and below
+    return wide.holds(narrow)
 
 
 @dataclass(frozen=True, slots=True)

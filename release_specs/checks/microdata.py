@@ -123,8 +123,7 @@ def value_findings(column: Column, code: str, path: Path) -> Iterator[Finding]:
     except PydanticCustomError as fault:
         yield error(fault.type, path, fault.message())
         return
-    inside = point.low is not None and point.low == point.high and point.dated is valid.dated
-    if not inside or not valid.low <= point.low <= valid.high:  # type: ignore[operator]
+    if point.low is None or point.low != point.high or not valid.holds(point):
         yield error("unknown-code", path, f"'{code}' is not one value of {valid}, the valid range")
 
 

@@ -195,6 +195,13 @@ def write_share(share: Share) -> str:
 Endpoint = Fraction | date
 
 
+def _not_above(first: Endpoint, second: Endpoint) -> bool:
+    """Whether one end does not lie above another; a day and a number have no order."""
+    if isinstance(first, date) or isinstance(second, date):
+        return isinstance(first, date) and isinstance(second, date) and first <= second
+    return first <= second
+
+
 @dataclass(frozen=True, slots=True)
 class Range:
     """Numbers or dates from `low` to `high`, both included; None is an open end."""
@@ -206,6 +213,11 @@ class Range:
     def dated(self) -> bool:
         """Whether it is of days, not of numbers."""
         return isinstance(self.low, date) or isinstance(self.high, date)
+
+    def holds(self, other: Range) -> bool:
+        """Whether every value of another range is in this one."""
+        above = self.low is None or (other.low is not None and _not_above(self.low, other.low))
+        return above and (self.high is None or (other.high is not None and _not_above(other.high, self.high)))
 
     def __str__(self) -> str:
         if self.low is not None and self.low == self.high:
@@ -224,23 +236,28 @@ def read_range(value: object) -> Range:
     try:
         points = [_read_endpoint(end) if end else None for end in ends]
     except PydanticCustomError as fault:
-        hyphen = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|:)\s*(-?\d+(?:\.\d+)?)", text)
-        plus = re.fullmatch(r"(\d+)\s*(?:\+|and (?:over|more)|or more)", text)
-        advice = f"write {hyphen[1]}..{hyphen[2]}" if hyphen else "write 0..17, 65.., ..17 or 2025-01-01..2025-12-31"
-        if plus:
-            advice = f"write {plus[1]}.."
-        elif any("separators" in _number_advice(end) for end in ends):
-            advice = f"leave out the separators: {re.sub('[, _]', '', text)}"
         if fault.type == "bad-date":
             raise
-        raise mistake("bad-range", f"'{text}' is not a range; {advice}") from None
+        raise mistake("bad-range", f"'{text}' is not a range; {_range_advice(text, ends)}") from None
     low, high = points[0], points[-1]
     if low is not None and high is not None:
         if isinstance(low, date) is not isinstance(high, date):
             raise mistake("bad-range", f"'{text}' mixes a date and a number")
-        if low > high:  # type: ignore[operator]
+        if not _not_above(low, high):
             raise mistake("empty-range", f"'{text}' holds nothing: {ends[0]} is above {ends[-1]}; swap the ends")
     return Range(low, high)
+
+
+def _range_advice(text: str, ends: list[str]) -> str:
+    between = re.fullmatch(r"(-?\d+(?:\.\d+)?)\s*(?:-|–|to|:)\s*(-?\d+(?:\.\d+)?)", text)
+    upwards = re.fullmatch(r"(\d+)\s*(?:\+|and (?:over|more)|or more)", text)
+    if between:
+        return f"write {between[1]}..{between[2]}"
+    if upwards:
+        return f"write {upwards[1]}.."
+    if any("separators" in _number_advice(end) for end in ends):
+        return f"leave out the separators: {re.sub('[, _]', '', text)}"
+    return "write 0..17, 65.., ..17 or 2025-01-01..2025-12-31"
 
 
 def _read_endpoint(text: str) -> Endpoint:

@@ -32,9 +32,7 @@ def holders(categories: tuple[Category, ...], value: Fraction) -> list[str]:
         category.code
         for category in categories
         for part in category.holds
-        if isinstance(part, Range)
-        and (part.low is None or part.low <= value)  # type: ignore[operator]
-        and (part.high is None or value <= part.high)  # type: ignore[operator]
+        if isinstance(part, Range) and part.holds(Range(value, value))
     ]
 
 
