@@ -7,6 +7,7 @@ user: what nobody foresaw becomes one sentence and exit code 70. Each verb impor
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +24,9 @@ STOPPED, INTERNAL = 130, 70
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb and returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that knows no é still gets its message
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
     except UserError as fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from pathlib import Path
 
 from release_specs.diagnostics import Diagnostic, Severity, SpecError
@@ -20,7 +21,10 @@ def read_source(path: Path, *, shown_as: str, largest: int = LARGEST_SPEC) -> st
     try:
         if path.is_dir():
             raise _fault(shown_as, "file-unreadable", "this is a folder; give the file inside it")
-        size = path.stat().st_size
+        facts = path.stat()
+        size = facts.st_size
+        if not stat.S_ISREG(facts.st_mode):
+            raise _fault(shown_as, "file-unreadable", "this is a device or a pipe; give a file")
         if size > largest:
             raise _fault(
                 shown_as,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -162,6 +163,16 @@ def test_the_installed_command_knows_its_version() -> None:
     command = Path(sys.executable).parent / "margrave"
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("margrave 0.")
+
+
+def test_a_terminal_that_knows_only_ascii_gets_its_message(tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    path.write_text("margrave: é\n", encoding="utf-8")
+    command = Path(sys.executable).parent / "margrave"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([command, "check", path], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 2
+    assert "unknown-version" in done.stdout
 
 
 def test_a_closed_pipe_is_no_fault() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -85,8 +86,11 @@ def test_a_huge_file_is_refused_without_reading_it(tmp_path: Path) -> None:
     assert "100,000,000" in caught.value.diagnostics[0].message
 
 
-def test_a_folder_and_a_missing_file_are_told_apart(tmp_path: Path) -> None:
-    for path, code in ((tmp_path, "file-unreadable"), (tmp_path / "none.yaml", "file-missing")):
+def test_folders_pipes_devices_and_missing_files_are_told(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.yaml"
+    os.mkfifo(pipe)
+    unreadable = [(path, "file-unreadable") for path in (tmp_path, pipe, Path("/dev/zero"), Path("a\x00b"))]
+    for path, code in (*unreadable, (tmp_path / "none.yaml", "file-missing")):
         with pytest.raises(SpecError) as caught:
             load_spec(path)
         assert caught.value.diagnostics[0].code == code
