@@ -14,6 +14,7 @@ from release_specs.language.microdata import ClipBy, Column
 from release_specs.language.values import Range, write_number
 from release_specs.reading.resolve import members_of
 
+MOST_STEPS = 10**12
 NARROW = 100
 """A range this narrow needs no narrower clip."""
 
@@ -71,6 +72,9 @@ def _clip_findings(name: str, column: Column, path: Path) -> Iterator[Finding]:
         if clip.low == clip.high:
             message = f"the clip {clip} holds one value, so every record adds the same; write a range, or use a count"
             yield error("clip-empty", at, message)
+        elif any(isinstance(end, Fraction) and abs(end / step) > MOST_STEPS for end in (clip.low, clip.high)):
+            message = f"the clip {clip} is more than {MOST_STEPS:,} steps from zero, so a sum might not fit; narrow it"
+            yield error("clip-beyond", at, message)
         elif valid.low is not None and valid.high is not None:
             yield from _clip_against_range(clip, valid, at)
 

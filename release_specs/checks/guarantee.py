@@ -18,7 +18,8 @@ def somebody_is_protected(draft: Draft) -> Iterator[Finding]:
     spec, protect = draft.spec, draft.spec.privacy.protect
     yield from unknown_name(draft, "unknown-entity", protect, spec.microdata, ("privacy", "protect"), "an entity")
     for name, entity in spec.microdata.items():
-        if entity.duplicates == "keep_all" and (name == protect or members_of(spec, name)):
+        protected = name == protect or (spec.privacy.singles is not None and name in members_of(spec, protect))
+        if entity.duplicates == "keep_all" and (protected or members_of(spec, name)):
             message = (
                 f"rows of {name} that share a key cannot all be kept: its key says who is protected; write keep_one"
             )
@@ -50,9 +51,9 @@ def a_cap_bounds_every_group(draft: Draft) -> Iterator[Finding]:
     if privacy.at_most is not None and privacy.at_most.keep_first is not None:
         capped = [name for name in privacy.caps if name in spec.microdata]
         if capped:
-            member = _who_has(draft, capped, privacy.at_most.keep_first)
             path = ("privacy", "at_most", "keep_first")
-            yield from condition_findings(draft, member, privacy.at_most.keep_first, path)
+            for member in _who_has(draft, capped, privacy.at_most.keep_first):
+                yield from condition_findings(draft, member, privacy.at_most.keep_first, path)
 
 
 @needs("microdata", "privacy", "tables")
@@ -86,8 +87,17 @@ def every_table_is_inside_the_guarantee(draft: Draft) -> Iterator[Finding]:
                 f"is proved; nest them with in: {{{protect}: column}}, or leave the table out"
             )
             yield error("no-proved-bound", ("tables", name, word), message)
-        elif entity == protect and group_of(spec, protect) is not None and protect not in spec.privacy.caps:
-            yield from _group_columns_need_a_cap(draft, name, table, entity)
+        elif entity == group_of(spec, protect) and (table.sum or table.mean):
+            message = (
+                f"one of {protect} may change what {entity} hold, and no bound on their sums is proved; protect "
+                f"{entity}"
+            )
+            yield error("no-proved-bound", ("tables", name, word), message)
+        elif entity == protect and group_of(spec, protect) is not None:
+            if protect not in spec.privacy.caps:
+                yield from _group_columns_need_a_cap(draft, name, table, entity)
+            else:
+                yield from _group_columns_are_for_counts(draft, name, table, entity)
 
 
 def _group_columns_need_a_cap(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
@@ -105,6 +115,20 @@ def _group_columns_need_a_cap(draft: Draft, name: str, table: Table, entity: str
         yield error("cap-missing", ("tables", name, "at"), message, at_key=True)
 
 
+def _group_columns_are_for_counts(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
+    """With a cap, counts by a column of the group are bounded; sums, and rows in several cells, are not proved."""
+    attributes = [draft.domain.attribute(entity, word) for word in table.attributes]
+    several = any(attribute is not None and attribute.up_to > 1 for attribute in attributes)
+    if not (table.sum or table.mean or several):
+        return
+    for word, path in names_used(draft, name, table, entity):
+        attribute = draft.domain.attribute(entity, word)
+        if attribute is not None and attribute.owner != entity:
+            what = "rows with several answers" if several else "sums"
+            message = f"'{word}' belongs to {attribute.owner}, and no bound on {what} by it is proved; leave it out"
+            yield error("no-proved-bound", path, message)
+
+
 def _area_owners(draft: Draft, table: Table, entity: str) -> set[str]:
     """The entities whose area columns place a table's rows; nothing is said while a spine's name is mistaken."""
     named = {column.area for column in draft.spec.microdata[entity].columns.values()}
@@ -116,10 +140,10 @@ def _area_owners(draft: Draft, table: Table, entity: str) -> set[str]:
     return {carriers[spine] for spine in used}
 
 
-def _who_has(draft: Draft, entities: list[str], condition: Condition) -> str:
-    """The entity whose rows a condition can be about: the first that has all its columns."""
+def _who_has(draft: Draft, entities: list[str], condition: Condition) -> list[str]:
+    """The entities whose rows a condition can be about: those that have all its columns; else the first."""
     columns = condition.columns()
-    return next((name for name in entities if columns <= set(draft.domain.names(name))), entities[0])
+    return [name for name in entities if columns <= set(draft.domain.names(name))] or entities[:1]
 
 
 @needs("microdata", "privacy", "tables")
@@ -138,21 +162,26 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
             at_key=True,
         )
         return
-    member = _who_has(draft, members, privacy.singles)
-    yield from condition_findings(draft, member, privacy.singles, path)
-    for where, criterion in privacy.singles.criteria(path):
-        attribute = draft.domain.attribute(member, criterion.column)
-        if attribute is not None and attribute.owner != member:
-            owner = f"'{criterion.column}' belongs to {attribute.owner}"
-            yield error(
-                "singles-look-at-group", where, f"{owner}; whether a row is single is decided from the row alone"
-            )
-    if not all(draft.domain.attribute(member, column) for column in privacy.singles.columns()):
-        return
-    for name, table, entity in draft.tables():
-        held = conditions_of(draft, table.universe)
-        if entity == member and not excludes(draft, entity, held, privacy.singles):
-            yield from _uses_group_columns(draft, name, table, entity)
+    for member in _who_has(draft, members, privacy.singles):
+        yield from condition_findings(draft, member, privacy.singles, path)
+        yield from _singles_are_told_by_their_row(draft, member, privacy.singles, path)
+        if not all(draft.domain.attribute(member, column) for column in privacy.singles.columns()):
+            continue
+        for name, table, entity in draft.tables():
+            held = conditions_of(draft, table.universe)
+            if entity == member and not excludes(draft, entity, held, privacy.singles):
+                yield from _uses_group_columns(draft, name, table, entity)
+
+
+def _singles_are_told_by_their_row(draft: Draft, member: str, singles: Condition, path: Path) -> Iterator[Finding]:
+    for where, criterion in singles.criteria(path):
+        for name, _ in _with_what_decides(draft, member, {criterion.column: where}):
+            attribute = draft.domain.attribute(member, name)
+            if attribute is not None and attribute.owner != member:
+                message = (
+                    f"'{name}' belongs to {attribute.owner}; whether a row is single is decided from the row alone"
+                )
+                yield error("singles-look-at-group", where, message)
 
 
 def _uses_group_columns(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
@@ -184,12 +213,21 @@ def names_used(draft: Draft, name: str, table: Table, entity: str) -> Iterator[t
     for condition in conditions:
         for column in sorted(condition.columns()) if condition is not None else ():
             found.setdefault(column, (*path, "count" if table.count is not None else "of"))
-    for word, where in list(found.items()):
-        attribute = draft.domain.attribute(entity, word)
-        column_facts = draft.column(entity, attribute.base) if attribute is not None else None
-        if column_facts is not None and column_facts.applies_to is not None:
-            for column in column_facts.applies_to.columns():
-                found.setdefault(column, where)
+    yield from _with_what_decides(draft, entity, found)
+
+
+def _with_what_decides(draft: Draft, entity: str, found: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Attributes, and those that decide whether they apply, and so on: each with the path of the first."""
+    ahead = dict(found)
+    while ahead:
+        further: dict[str, Path] = {}
+        for word, where in ahead.items():
+            attribute = draft.domain.attribute(entity, word)
+            column = draft.column(entity, attribute.base) if attribute is not None else None
+            if column is not None and column.applies_to is not None:
+                further |= {name: where for name in column.applies_to.columns() if name not in found}
+        found = {**found, **further}
+        ahead = further
     yield from found.items()
 
 

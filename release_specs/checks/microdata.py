@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping
 
 from pydantic_core import PydanticCustomError
@@ -55,6 +56,10 @@ def areas_are_of_a_spine(draft: Draft) -> Iterator[Finding]:
         if column.area is None:
             continue
         known = draft.spec.geography
+        if column.applies_to is not None or column.not_applicable is not None:
+            word = "applies_to" if column.applies_to is not None else "not_applicable"
+            message = "every row lies in some area; say what happens to the others with outside and missing"
+            yield error("area-always-applies", (*path, word), message, at_key=True)
         yield from unknown_name(draft, "unknown-spine", column.area, known, (*path, "area"), "a spine of 'geography'")
         first = carried.setdefault((entity, column.area), name)
         if first != name:
@@ -128,11 +133,15 @@ def value_findings(column: Column, code: str, path: Path) -> Iterator[Finding]:
 
 
 def _keeps_lines(encoding: str) -> bool:
-    """Whether bytes can be cut into lines and fields before they are decoded."""
+    """Whether bytes can be cut into lines and fields before they are decoded: UTF-8, or one byte a character."""
     try:
-        return "\n,;0".encode(encoding) == b"\n,;0"
-    except (LookupError, UnicodeError):
+        name = codecs.lookup(encoding).name
+        single = "".join(map(chr, range(128))).encode(encoding) == bytes(range(128))
+        sizes = {len(bytes([byte]).decode(encoding, "replace")) for byte in range(128, 256)}
+        pairs = {len(bytes([byte, 65]).decode(encoding, "replace")) for byte in range(128, 256)}
+    except (LookupError, UnicodeError, TypeError, ValueError):
         return False
+    return name in ("utf-8", "utf-8-sig", "ascii") or (single and sizes == {1} and pairs == {2})
 
 
 @needs("microdata")

@@ -41,8 +41,10 @@ def _answers_are_counted(draft: Draft, table: Table, path: Path) -> Iterator[Fin
     """Every row answers, those outside the universe too, so the number of rows is published wherever the table is."""
     entity = draft.entity(table.universe)
     stated = [total for total in draft.spec.exact if total.count == entity and not total.by]
-    if entity is not None and not any(set(table.at or ()) <= set(total.at or ()) for total in stated):
-        where = f" at {listed(table.at)}" if table.at else ""
+    levels = set(draft.levels_of(table))
+    told = {level for total in stated for level in total.at or ()}
+    if entity is not None and (not stated or not ("all" in told or levels <= told)):
+        where = f" at {listed(sorted(levels - told))}" if levels - told else ""
         message = f"randomised response publishes the number of {entity}{where}; state it under 'exact', with a reason"
         yield error("response-needs-total", path, message)
     for word in table.attributes:
@@ -75,7 +77,7 @@ def exact_totals_are_outside_the_guarantee(draft: Draft) -> Iterator[Finding]:
             )
             yield error("exact-needs-replace", (*path, "from"), message)
         decisive = {*total.by, *(name for held in conditions_of(draft, total.count) for name in held.columns())}
-        reason = _why_not_all_rows(draft, entity, decisive) if entity is not None else None
+        reason = _why_not_all_rows(draft, entity, decisive, total.at or ()) if entity is not None else None
         if reason is not None:
             message = f"{reason}, so the counted {total.count} differ from the true number"
             if from_microdata:
@@ -86,16 +88,17 @@ def exact_totals_are_outside_the_guarantee(draft: Draft) -> Iterator[Finding]:
                 )
 
 
-def _why_not_all_rows(draft: Draft, entity: str, decisive: set[str]) -> str | None:
+def _why_not_all_rows(draft: Draft, entity: str, decisive: set[str], at: tuple[str, ...]) -> str | None:
     if entity in draft.spec.privacy.caps:
         return (
             f"rows of {entity} are capped at {draft.spec.privacy.caps[entity]} for each of {draft.spec.privacy.protect}"
         )
     hidden = [name for name in sorted(decisive) if _is_hidden(draft, entity, name)]
-    for owner in set(draft.domain.spines.get(entity, {}).values()):
-        facts = draft.spec.microdata[owner]
-        areas = {name: column for name, column in facts.columns.items() if column.area is not None}
-        hidden += [name for name, column in areas.items() if leaves_out(facts, column)]
+    for spine, owner in draft.domain.spines.get(entity, {}).items():
+        tree, facts = draft.domain.hierarchies.get(spine), draft.spec.microdata[owner]
+        if tree is not None and (at == ("all",) or set(at) & set(tree.levels)):
+            areas = {name: column for name, column in facts.columns.items() if column.area == spine}
+            hidden += [name for name, column in areas.items() if leaves_out(facts, column)]
     return f"rows whose '{hidden[0]}' is outside or missing are left out" if hidden else None
 
 

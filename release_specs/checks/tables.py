@@ -9,11 +9,12 @@ from release_specs.checks.draft import Draft, attribute_or_findings, condition_f
 from release_specs.diagnostics import Finding, Path, error
 from release_specs.domain import Attribute
 from release_specs.language.tables import UpTo
-from release_specs.language.values import write_number
+from release_specs.language.values import Range, write_number
 from release_specs.reading.resolve import members_of, queries_of
 
 MOST_CELLS = 10**10
 LARGEST_ATTRIBUTE = 2_000
+MOST_GRID_STEPS = 10_000
 
 
 @needs("microdata", "tables")
@@ -131,8 +132,6 @@ def _has_a_clip(draft: Draft, entity: str, name: str, word: str, path: Path) -> 
             "add a clip to the column, inside that range, decided beforehand"
         )
         yield error("clip-missing", path, message)
-    elif draft.domain.attribute(entity, name) is not None and column.up_to is not None:
-        yield error("no-proved-bound", path, f"'{name}' may have several answers; no bound on its {word} is proved")
 
 
 @needs("tables")
@@ -151,13 +150,28 @@ def quantiles_are_named_once(draft: Draft) -> Iterator[Finding]:
 
 
 @needs("microdata", "tables")
+def sums_are_not_by_several_answers(draft: Draft) -> Iterator[Finding]:
+    """A sum or mean by an attribute with several answers has no proved bound."""
+    for name, table, entity in draft.tables():
+        for index, word in enumerate(table.attributes if table.sum or table.mean else ()):
+            attribute = draft.domain.attribute(entity, word)
+            if attribute is not None and attribute.up_to > 1:
+                message = (
+                    f"'{word}' may have several answers, and no bound on sums by such is proved; count by it instead"
+                )
+                yield error("no-proved-bound", ("tables", name, "by", index), message)
+
+
+@needs("microdata", "tables")
 def quantile_grids_fit_the_clip(draft: Draft) -> Iterator[Finding]:
     """A grid step is a multiple of the column's step and divides the clip."""
     for name, table, entity in draft.tables():
         for column_name, quantiles in (table.quantiles or {}).items():
             column = draft.column(entity, column_name)
             clip = getattr(column, "clip", None)
-            if column is None or clip is None or not isinstance(getattr(clip, "low", None), Fraction):
+            if column is None or not isinstance(clip, Range):
+                continue
+            if not isinstance(clip.low, Fraction) or not isinstance(clip.high, Fraction):
                 continue
             path: Path = ("tables", name, "quantiles", column_name, "every")
             step = column.step or Fraction(1)
@@ -170,6 +184,9 @@ def quantile_grids_fit_the_clip(draft: Draft) -> Iterator[Finding]:
             ):
                 message = f"the clip {clip} is not a whole number of grid steps of {write_number(quantiles.every)}"
                 yield error("bins-off-step", path, message)
+            elif (clip.high - clip.low) / quantiles.every > MOST_GRID_STEPS:
+                message = f"these are more than {MOST_GRID_STEPS:,} grid steps; make them wider"
+                yield error("table-too-large", path, message)
 
 
 @needs("microdata", "tables")
@@ -217,6 +234,7 @@ CHECKS = (
     tables_are_by_attributes_of_their_rows,
     tables_are_published_at_known_levels,
     sums_and_means_are_of_clipped_numbers,
+    sums_are_not_by_several_answers,
     quantiles_are_named_once,
     quantile_grids_fit_the_clip,
     most_common_is_of_codes,

@@ -110,6 +110,10 @@ class _Builder:
 
 def _from_list(name: str, spine: Spine, areas: AreaList, files: PublicFiles) -> Hierarchy | None:
     path: Path = ("geography", name, "areas")
+    if spine.whole is not None:
+        top = spine.whole.code
+        inside = [(code, label, None if parent == top else parent) for code, label, parent in areas.inline]
+        areas = AreaList(tuple(row for row in inside if row[0] != top))
     faults = list(_list_faults(spine, areas, path))
     files.findings.extend(faults)
     if faults:
