@@ -103,13 +103,9 @@ def every_table_is_inside_the_guarantee(draft: Draft) -> Iterator[Finding]:
 def _group_columns_need_a_cap(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
     """A group's row is part of each of its records' units: one record may move all of its group."""
     advice = f"bound the group with privacy.at_most: {{{entity}: 6}}, or leave it out"
-    for word, path in names_used(draft, name, table, entity):
-        attribute = draft.domain.attribute(entity, word)
-        if attribute is not None and attribute.owner != entity:
-            message = (
-                f"'{word}' belongs to {attribute.owner}, so one of {entity} may change it for all rows there; {advice}"
-            )
-            yield error("cap-missing", path, message)
+    for word, owner, path in _group_names_used(draft, name, table, entity):
+        message = f"'{word}' belongs to {owner}, so one of {entity} may change it for all rows there; {advice}"
+        yield error("cap-missing", path, message)
     if any(owner != entity for owner in _area_owners(draft, table, entity)):
         message = f"the area is a column of the group, so one of {entity} may move all rows there; {advice}"
         yield error("cap-missing", ("tables", name, "at"), message, at_key=True)
@@ -121,12 +117,15 @@ def _group_columns_are_for_counts(draft: Draft, name: str, table: Table, entity:
     several = any(attribute is not None and attribute.up_to > 1 for attribute in attributes)
     if not (table.sum or table.mean or several):
         return
-    for word, path in names_used(draft, name, table, entity):
-        attribute = draft.domain.attribute(entity, word)
-        if attribute is not None and attribute.owner != entity:
-            what = "rows with several answers" if several else "sums"
-            message = f"'{word}' belongs to {attribute.owner}, and no bound on {what} by it is proved; leave it out"
-            yield error("no-proved-bound", path, message)
+    what = "rows with several answers" if several else "sums"
+    for word, owner, path in _group_names_used(draft, name, table, entity):
+        message = f"'{word}' belongs to {owner}, and no bound on {what} by it is proved; leave it out"
+        yield error("no-proved-bound", path, message)
+    if any(owner != entity for owner in _area_owners(draft, table, entity)):
+        message = (
+            f"the area is a column of the group, and no bound on {what} by it is proved; give {entity} an area column"
+        )
+        yield error("no-proved-bound", ("tables", name, "at"), message, at_key=True)
 
 
 def _area_owners(draft: Draft, table: Table, entity: str) -> set[str]:
@@ -186,16 +185,20 @@ def _singles_are_told_by_their_row(draft: Draft, member: str, singles: Condition
 
 def _uses_group_columns(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
     advice = "count a universe without the singles, or leave it out"
-    for word, path in names_used(draft, name, table, entity):
-        attribute = draft.domain.attribute(entity, word)
-        if attribute is not None and attribute.owner != entity:
-            message = (
-                f"'{word}' belongs to {attribute.owner}, and the table holds singles, which have no group; {advice}"
-            )
-            yield error("singles-by-group", path, message)
+    for word, owner, path in _group_names_used(draft, name, table, entity):
+        message = f"'{word}' belongs to {owner}, and the table holds singles, which have no group; {advice}"
+        yield error("singles-by-group", path, message)
     if any(owner != entity for owner in _area_owners(draft, table, entity)):
         message = f"the area is a column of the group, and the table holds singles, which have none; {advice}"
         yield error("singles-by-group", ("tables", name, "at"), message, at_key=True)
+
+
+def _group_names_used(draft: Draft, name: str, table: Table, entity: str) -> Iterator[tuple[str, str, Path]]:
+    """The attributes among `names_used` that belong to the rows' group, with their owner."""
+    for word, path in names_used(draft, name, table, entity):
+        attribute = draft.domain.attribute(entity, word)
+        if attribute is not None and attribute.owner != entity:
+            yield word, attribute.owner, path
 
 
 def names_used(draft: Draft, name: str, table: Table, entity: str) -> Iterator[tuple[str, Path]]:
