@@ -1,0 +1,1 @@
+"""The arithmetic of prices: conversions between currencies, laws of privacy loss, and their exact composition."""

@@ -1,0 +1,35 @@
+"""Integers in, integers out: the one check that keeps floats out, and a sum that saturates where it would wrap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+LARGEST = 2**63 - 1
+"""Counts and draws beyond plus or minus this are held at it; the limits are symmetric, so -LARGEST is the smallest."""
+
+
+def as_integers(values: NDArray[Any]) -> Integers:
+    """The values as 64-bit integers; floats, booleans, objects and unsigned 64-bit words are refused by their type."""
+    if not isinstance(values, np.ndarray):
+        raise TypeError(f"expected an array of integers, got {type(values).__name__}")
+    if values.dtype.kind not in "iu" or values.dtype == np.uint64:
+        raise TypeError(f"expected an array of integers of at most 64 bits, got {values.dtype}: no float is noised")
+    return values.astype(np.int64)
+
+
+def add_saturating(first: Integers, second: Integers) -> Integers:
+    """first + second, held at plus or minus LARGEST. Every cell takes the same path, whatever its value."""
+    total = first + second
+    wrapped = ((first ^ total) & (second ^ total)) < 0
+    limit = np.where(first < 0, -LARGEST, LARGEST)
+    return np.maximum(np.where(wrapped, limit, total), -LARGEST)
+
+
+def saturated(values: NDArray[Any]) -> Integers:
+    """Integers of any size, held at plus or minus LARGEST."""
+    return np.minimum(np.maximum(values, -LARGEST), LARGEST).astype(np.int64)
