@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import exp, expm1, inf, isfinite, log, log1p, nextafter, sqrt
+from math import exp, expm1, floor, inf, log, log1p, sqrt
+
+from mechanisms.prices import GRAIN
 
 MARGIN = 1e-13
 """What an epsilon is pushed up by, relative to the absolute size of its terms."""
-GRAIN = Fraction(1, 10**12)
-"""Rhos are returned as multiples of this."""
 LARGEST_RHO = 10**9
 """No release is anywhere near; above it the conversions would only lose digits."""
 
@@ -95,29 +95,35 @@ def _least(function: Callable[[float], float], low: float, high: float) -> float
 
 def rho_simple(epsilon: Real, delta: Fraction) -> Fraction:
     """The largest multiple of 10^-12 whose simple conversion is at most epsilon."""
-    return largest_rho(epsilon, lambda rho: epsilon_simple(rho, delta))
+    _check_epsilon(epsilon)
+    return largest_rho(lambda rho: epsilon_simple(rho, delta) <= epsilon)
 
 
 def rho_tight(epsilon: Real, delta: Fraction) -> Fraction:
     """The largest multiple of 10^-12 whose tight conversion is at most epsilon."""
-    return largest_rho(epsilon, lambda rho: epsilon_tight(rho, delta))
+    _check_epsilon(epsilon)
+    return largest_rho(lambda rho: epsilon_tight(rho, delta) <= epsilon)
 
 
-def largest_rho(epsilon: Real, convert: Callable[[Fraction], float]) -> Fraction:
-    """The largest multiple of 10^-12 that an increasing conversion takes to at most epsilon, found by halving.
-
-    What is returned was itself converted and compared, so it is valid even where rounding bends the conversion.
-    """
+def _check_epsilon(epsilon: Real) -> None:
     if not 0 < epsilon < inf:
         raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
-    if convert(GRAIN) > epsilon:
-        raise ValueError(f"epsilon {float(epsilon)} is less than what rho {GRAIN} costs at this delta; raise one of them")
-    low, high = 1, 2  # in grains: low is affordable, high is not
-    while high * GRAIN <= LARGEST_RHO and convert(high * GRAIN) <= epsilon:
+
+
+def largest_rho(fits: Callable[[Fraction], bool], *, start: Fraction = GRAIN) -> Fraction:
+    """The largest multiple of 10^-12 that fits, found by halving from a start that does.
+
+    What is returned was itself tested, so it is valid even where rounding bends the condition.
+    """
+    if not fits(start):
+        raise ValueError(f"not even rho {start} costs as little as this at this delta; raise epsilon or delta")
+    low = floor(start / GRAIN)
+    high = 2 * low  # in grains: low fits, high does not
+    while high * GRAIN <= LARGEST_RHO and fits(high * GRAIN):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if convert(middle * GRAIN) <= epsilon else (low, middle)
+        low, high = (middle, high) if fits(middle * GRAIN) else (low, middle)
     return low * GRAIN
 
 
@@ -158,11 +164,3 @@ def _checked(size: int) -> int:
     if size < 1:
         raise ValueError(f"a group has at least one unit, got {size}")
     return size
-
-
-def raised(amount: Fraction) -> float:
-    """The smallest float that is not below an exact amount."""
-    nearest = float(amount)
-    if isfinite(nearest) and Fraction(nearest) < amount:
-        return nextafter(nearest, inf)
-    return nearest

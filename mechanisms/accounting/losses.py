@@ -34,7 +34,7 @@ FEW = 4096
 """Up to as many losses cumulants are summed exactly; beyond, over as many bins."""
 
 
-class TooManyPoints(ValueError):
+class TooManyPoints(ValueError):  # noqa: N818 - a refusal, not a mistake of the caller
     """An exact sum would be too long; the zCDP figure, which needs no sum, stands in its place."""
 
 

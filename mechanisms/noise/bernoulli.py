@@ -67,7 +67,7 @@ def exp_below(exponents: Integers) -> Integers:
     return power - ((power * (held & 0xFFFF)) >> 32) - 1
 
 
-def coins_exp(exponents: Integers, *, slack: int, exact: Callable[[int], Fraction], bits: Bits) -> Truths:
+def coins_exp(exponents: Integers, *, slack: int | Integers, exact: Callable[[int], Fraction], bits: Bits) -> Truths:
     """One coin for each lane, true with probability exp(-exact(lane)).
 
     `exponents` are multiples of 2^-32 that are at most the exact ones and at most `slack` too small.
@@ -115,14 +115,14 @@ def coins(probability: Fraction, count: int, bits: Bits) -> Truths:
 
 
 def uniform_below(limit: int, count: int, bits: Bits) -> Integers:
-    """`count` integers, each of 0 .. limit-1 equally likely; words beyond a multiple of `limit` are drawn again."""
+    """`count` integers, each of 0 .. limit-1 equally likely: words are cut into `limit` equal parts, the rest redrawn."""
     if not 1 <= limit < 2**63:
         raise ValueError(f"a uniform draw needs at least one candidate and at most 2^63 - 1, got {limit}")
-    words = bits.words(count, WORD).copy()
-    ceiling = 2**WORD // limit * limit
-    while ceiling < 2**WORD and len(beyond := np.flatnonzero(words >= np.uint64(ceiling))):
-        words[beyond] = bits.words(len(beyond), WORD)
-    return (words % np.uint64(limit)).astype(np.int64)
+    part = np.uint64(min(2**WORD // limit, 2**WORD - 1))
+    drawn = bits.words(count, WORD) // part
+    while len(beyond := np.flatnonzero(drawn >= limit)):
+        drawn[beyond] = bits.words(len(beyond), WORD) // part
+    return drawn.astype(np.int64)
 
 
 def permutation(count: int, bits: Bits) -> Integers:

@@ -107,17 +107,29 @@ class Sampler:
         return [Enclosure(one - height.high, one - height.low) for height in self._heights(precision)[1:]]
 
     def draw(self, count: int, bits: Bits) -> Integers:
-        """`count` independent draws, held at the limits of 64 bits."""
+        """`count` independent draws, held at the limits of 64 bits.
+
+        One look into the guide decides nearly all of them; the rest are drawn together, and rejected ones start again.
+        """
         drawn = np.empty(count, np.int64)
+        places, leads = [], []
         for start in range(0, count, CHUNK):
-            self._fill(drawn[start : start + CHUNK], bits)
+            chunk = drawn[start : start + CHUNK]
+            words = bits.words(len(chunk), LEAD)
+            rest = self._fill(chunk, words, bits)
+            places.append(rest + start)
+            leads.append(words[rest])
+        rest = np.concatenate(places) if places else np.empty(0, np.int64)
+        lead = np.concatenate(leads) if leads else np.empty(0, np.uint16)
+        while len(rest):
+            drawn[rest], accepted = self._draw_slowly(lead, bits)
+            rest = rest[~accepted]
+            lead = bits.words(len(rest), LEAD)
         return drawn
 
-    def _fill(self, drawn: Integers, bits: Bits) -> None:
-        """One chunk: a look into the guide decides nearly all draws; a rejected draw starts again."""
-        leads = bits.words(len(drawn), LEAD)
+    def _fill(self, drawn: Integers, leads: NDArray[np.uint16], bits: Bits) -> Integers:
+        """Fills in what the first 16 bits decide and says which draws they leave open."""
         marks = self._top.guide.take(leads, mode="clip")
-        rest = np.flatnonzero(marks <= TAIL)
         if self._box == 1:
             drawn[:] = marks
         elif self._box_bits <= NARROW:
@@ -125,12 +137,7 @@ class Sampler:
             drawn += self._within(len(drawn), bits)
         else:
             drawn[:] = saturated((marks.astype(object) << self._box_bits) + self._within(len(drawn), bits))
-        if len(rest):
-            values, accepted = self._draw_slowly(leads[rest], bits)
-            drawn[rest] = values
-            if not accepted.all():
-                again = rest[~accepted]
-                drawn[again] = self.draw(len(again), bits)
+        return np.flatnonzero(marks <= TAIL)
 
     def _within(self, count: int, bits: Bits) -> NDArray[Any]:
         """Uniform places inside a box."""
@@ -167,7 +174,7 @@ class Sampler:
         """
         steps = self._steps.draw(count, bits)
         within = self._within(count, bits)
-        left = (bits.words(count, 8) & np.uint8(1)).astype(np.int64)
+        left = (bits.words(count, 8) >> np.uint8(7)).astype(np.int64)
         distances = within + left if self._box_bits > NARROW else within.astype(np.int64) + left
         accepted = self._accept(steps, distances, bits)
         ends = steps.astype(object) if self._box_bits > NARROW else steps

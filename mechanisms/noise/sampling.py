@@ -12,8 +12,8 @@ from mechanisms.noise.integers import Integers
 from mechanisms.noise.laws import Law
 from mechanisms.randomness import Bits
 
-KEPT = 128
-"""Scales whose tables are kept; each takes up to a quarter of a megabyte."""
+KEPT = 256
+"""Scales whose tables are kept; each takes up to a third of a megabyte."""
 
 
 @lru_cache(maxsize=KEPT)

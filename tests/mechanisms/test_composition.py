@@ -1,0 +1,399 @@
+"""Exact composition: known figures, the edges of what can be asked, and the bounds on what may go wrong."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from math import comb, exp, expm1, inf, log, sqrt
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from mechanisms.accounting import composition
+from mechanisms.accounting.composition import Exact, exact_delta, exact_epsilon
+from mechanisms.accounting.conversion import epsilon_tight
+from mechanisms.accounting.domination import dominates
+from mechanisms.accounting.grids import merged, on_lattice, spread
+from mechanisms.accounting.losses import (
+    GaussianLoss,
+    LaplaceLoss,
+    Loss,
+    ResponseLoss,
+    TooManyPoints,
+    collected,
+    common_spacing,
+    pure,
+)
+from mechanisms.accounting.sums import Sum
+from mechanisms.accounting.transform import tilted
+
+TEN, SIX = Fraction(1, 10**10), Fraction(1, 10**6)
+ROUNDED = 5e-4  # figures printed to three decimals
+
+
+@pytest.fixture
+def on_a_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lattice is bearable, and the grid is coarse enough to be quick."""
+    monkeypatch.setattr(composition, "LATTICE_POINTS", 1)
+    monkeypatch.setattr(composition, "GRID_POINTS", 1 << 15)
+
+
+def gaussians(variance: int | Fraction, count: int, *, shift: int = 1) -> dict[Loss, int]:
+    return {GaussianLoss(Fraction(variance), shift): count}
+
+
+# Known figures.
+
+
+@pytest.mark.parametrize(
+    ("variance", "count", "delta", "epsilon"),
+    [(400, 100, TEN, 3.099), (400, 1000, TEN, 10.908), (400, 1000, SIX, 8.306), (1, 10, TEN, 24.678)],
+)
+def test_gaussian_compositions_have_the_figures_that_were_checked(
+    variance: int, count: int, delta: Fraction, epsilon: float
+) -> None:
+    found = exact_epsilon(gaussians(variance, count), delta)
+    assert found.epsilon == pytest.approx(epsilon, abs=ROUNDED)
+    assert found.kind == "lattice"
+    assert found.excess < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("count", "delta", "epsilon"),
+    [(10, TEN, 1.000), (100, TEN, 6.295), (1000, TEN, 24.407), (100, SIX, 4.775), (1000, SIX, 19.345)],
+)
+def test_pure_compositions_have_the_optimal_figures(count: int, delta: Fraction, epsilon: float) -> None:
+    found = exact_epsilon({pure(Fraction(1, 10)): count}, delta)
+    assert found.epsilon == pytest.approx(epsilon, abs=ROUNDED)
+    assert found.epsilon <= count / 10
+
+
+@pytest.mark.parametrize(("delta", "printed"), [(TEN, 3.613), (SIX, 2.698)])
+def test_the_mixture_is_a_little_below_what_a_grid_that_rounds_losses_up_found(delta: Fraction, printed: float) -> None:
+    mixture = {pure(Fraction(1, 20)): 40, GaussianLoss(Fraction(900), 1): 100, pure(Fraction(1, 10)): 15}
+    assert printed - 0.006 < exact_epsilon(mixture, delta).epsilon < printed
+
+
+def test_an_epsilon_of_half_repeated_a_hundred_times_is_33_3_not_one_half() -> None:
+    assert exact_epsilon({pure(Fraction(1, 2)): 100}, SIX).epsilon == pytest.approx(33.32, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("variance", "count", "delta", "gap"), [(Fraction(1, 4), 4, SIX, 0.295), (Fraction(1), 10, TEN, 0.108)]
+)
+def test_the_formula_for_continuous_noise_is_below_the_truth_for_discrete_noise(
+    variance: Fraction, count: int, delta: Fraction, gap: float
+) -> None:
+    exact = exact_epsilon(gaussians(variance, count), delta).epsilon
+    continuous = continuous_epsilon(count / (2 * float(variance)), float(delta))
+    assert exact - continuous == pytest.approx(gap, abs=1e-3)
+    assert exact < epsilon_tight(count / (2 * variance), delta)
+
+
+def test_where_the_noise_is_wide_continuous_and_discrete_noise_hardly_differ() -> None:
+    exact = exact_epsilon(gaussians(400, 1000), TEN).epsilon
+    assert exact == pytest.approx(continuous_epsilon(1.25, 1e-10), abs=1e-5)
+
+
+def continuous_epsilon(rho: float, delta: float) -> float:
+    """Balle and Wang 2018: for continuous Gaussian noise only."""
+    mu = sqrt(2 * rho)
+    low, high = 0.0, 200.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        tail = norm.cdf(mu / 2 - middle / mu) - exp(middle + norm.logcdf(-mu / 2 - middle / mu))
+        low, high = (middle, high) if tail > delta else (low, middle)
+    return high
+
+
+# Edges.
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 10**12), Fraction(1, 10**30), Fraction(1, 10**300)])
+def test_at_a_tiny_delta_pure_mechanisms_cost_their_sum_and_no_more(delta: Fraction) -> None:
+    found = exact_epsilon({pure(Fraction(1, 10)): 10, LaplaceLoss(Fraction(20), 2): 3}, delta)
+    assert 1.3 * (1 - 1e-6) < found.epsilon < 1.3 * (1 + 1e-11)
+
+
+def test_at_a_large_delta_nothing_is_left_to_pay() -> None:
+    assert exact_epsilon(gaussians(400, 10), Fraction(1, 2)).epsilon == 0.0
+    assert exact_epsilon({pure(Fraction(1, 10)): 2}, Fraction(1, 4)).epsilon == 0.0
+    assert exact_epsilon(gaussians(400, 10), Fraction(99, 100)) == Exact(0.0, 0.0, "lattice")
+
+
+def test_the_smallest_delta_at_epsilon_zero_is_the_distance_in_total_variation() -> None:
+    law = pure(Fraction(1))
+    distance = (exp(1) - 1) / (exp(1) + 1)
+    assert exact_delta({law: 1}, 0.0) == pytest.approx(distance, rel=1e-11)
+    assert exact_epsilon({law: 1}, Fraction(distance) * (1 + Fraction(1, 10**9))).epsilon == 0.0
+    assert exact_epsilon({law: 1}, Fraction(distance) * (1 - Fraction(1, 10**9))).epsilon > 0.0
+
+
+def test_beyond_the_largest_loss_delta_is_zero() -> None:
+    assert exact_delta({pure(Fraction(1, 2)): 4}, 2.1) == 0.0
+    assert exact_delta({pure(Fraction(1, 2)): 4}, 1.999) > 0.0
+
+
+def test_deltas_far_below_all_floats_have_an_epsilon() -> None:
+    far = exact_epsilon(gaussians(1, 10), Fraction(1, 10**400)).epsilon
+    near = exact_epsilon(gaussians(1, 10), Fraction(1, 10**300)).epsilon
+    assert near < far < epsilon_tight(Fraction(5), Fraction(1, 10**400))
+    assert 0.0 < exact_delta(gaussians(1, 10), 200.0) < 1e-300
+
+
+@pytest.mark.parametrize("epsilon", [30, 1000])
+def test_a_single_large_epsilon_is_itself(epsilon: int) -> None:
+    assert exact_epsilon({pure(Fraction(epsilon)): 1}, TEN).epsilon == pytest.approx(epsilon, abs=1e-6)
+    assert exact_epsilon({pure(Fraction(epsilon)): 3}, TEN).epsilon == pytest.approx(3 * epsilon, abs=1e-6)
+
+
+def test_very_small_noise_costs_the_loss_of_no_noise_at_all() -> None:
+    assert exact_epsilon(gaussians(Fraction(1, 2000), 1), TEN).epsilon == pytest.approx(1000, abs=1e-6)
+    assert exact_epsilon(gaussians(Fraction(1, 2000), 7), TEN).epsilon == pytest.approx(7000, abs=1e-5)
+
+
+@pytest.mark.parametrize("variance", [10**4, 10**8])
+def test_one_large_variance_is_summed_loss_by_loss(variance: int) -> None:
+    found = exact_epsilon(gaussians(variance, 1), TEN)
+    assert found.kind == "lattice"
+    assert found.epsilon == pytest.approx(continuous_epsilon(1 / (2 * variance), 1e-10), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_a_variance_of_a_million_millions_goes_to_a_grid() -> None:
+    found = exact_epsilon(gaussians(10**12, 1), TEN)
+    assert found.kind == "grid"
+    assert found.excess < 1e-5 * found.epsilon
+
+
+def test_what_is_too_long_to_sum_is_refused_by_name() -> None:
+    with pytest.raises(TooManyPoints, match="too many for an exact sum"):
+        exact_epsilon(gaussians(10**18, 1), TEN)
+    with pytest.raises(TooManyPoints, match="mechanisms are too many"):
+        exact_epsilon(gaussians(100, 10**7), TEN)
+
+
+def test_a_slack_is_taken_off_delta_and_may_not_use_it_up() -> None:
+    plain, less = (exact_epsilon(gaussians(9, 4), TEN, slack=slack).epsilon for slack in (Fraction(0), TEN / 2))
+    assert less == pytest.approx(exact_epsilon(gaussians(9, 4), TEN / 2).epsilon, rel=1e-9)
+    assert less > plain
+    with pytest.raises(TooManyPoints, match="exceeds this delta"):
+        exact_epsilon(gaussians(9, 4), TEN, slack=TEN)
+
+
+@pytest.mark.parametrize("losses", [{}, {pure(Fraction(1)): 0}])
+def test_a_composition_of_nothing_is_refused(losses: dict[Loss, int]) -> None:
+    with pytest.raises(ValueError, match="at least one mechanism"):
+        exact_epsilon(losses, TEN)
+
+
+def test_a_negative_epsilon_has_no_delta() -> None:
+    with pytest.raises(ValueError, match="must not be negative"):
+        exact_delta(gaussians(1, 1), -0.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        (GaussianLoss, (Fraction(0), 1)),
+        (GaussianLoss, (Fraction(1), 0)),
+        (LaplaceLoss, (Fraction(-1), 1)),
+        (LaplaceLoss, (Fraction(1), 0)),
+        (ResponseLoss, (Fraction(0), 3)),
+        (ResponseLoss, (Fraction(1), 2)),
+    ],
+)
+def test_a_law_without_noise_or_shift_cannot_be_made(kind: type[Loss], arguments: tuple[Fraction, int]) -> None:
+    with pytest.raises(ValueError, match="must be positive"):
+        kind(*arguments)
+
+
+# The grid.
+
+
+@pytest.mark.parametrize(
+    "losses",
+    [
+        gaussians(400, 100),
+        {pure(Fraction(1, 10)): 100},
+        {pure(Fraction(1, 20)): 40, GaussianLoss(Fraction(900), 1): 100, ResponseLoss(Fraction(1, 10), 5): 15},
+        {GaussianLoss(Fraction(4), 2): 6, LaplaceLoss(Fraction(8), 5): 2},
+    ],
+)
+def test_the_grid_encloses_the_lattice(losses: dict[Loss, int], request: pytest.FixtureRequest) -> None:
+    exact = exact_epsilon(losses, TEN)
+    request.getfixturevalue("on_a_grid")
+    found = exact_epsilon(losses, TEN)
+    assert (exact.kind, found.kind) == ("lattice", "grid")
+    assert found.epsilon - found.excess <= exact.epsilon
+    assert exact.epsilon - exact.excess <= found.epsilon
+    assert found.excess < 1e-3
+
+
+def test_variances_without_a_common_lattice_go_to_a_grid_by_themselves() -> None:
+    losses: dict[Loss, int] = {GaussianLoss(Fraction(10**6 + 3**place, 10**4 + place), 1): 2 for place in (1, 2)}
+    found = exact_epsilon(losses, TEN)
+    assert found.kind == "grid"
+    assert found.excess < 1e-6
+    assert found.epsilon < epsilon_tight(sum(2 * loss.offset for loss in losses), TEN)
+
+
+@pytest.mark.parametrize(
+    "loss", [GaussianLoss(Fraction(5), 2), LaplaceLoss(Fraction(7), 9), ResponseLoss(Fraction(1, 3), 4)]
+)
+@pytest.mark.parametrize("bits", [1, 4, 12])
+def test_spread_and_merged_laws_keep_both_measures(loss: Loss, bits: int) -> None:
+    steps = np.concatenate([block for block, _ in loss.blocks(-100.0)])
+    masses = np.exp(loss.log_masses(steps))
+    against = masses * np.exp(-float(loss.spacing) * steps)
+    above = spread(loss, bits, log_negligible=-100.0)
+    assert np.exp(above.logs).sum() == pytest.approx(masses.sum(), rel=1e-12)
+    assert np.exp(above.logs - above.steps * 2.0**-bits).sum() == pytest.approx(against.sum(), rel=1e-12)
+    under_p, under_q = merged(loss, bits, log_negligible=-100.0)
+    assert np.exp(under_p.logs).sum() == pytest.approx(masses.sum(), rel=1e-12)
+    assert np.exp(under_q.logs - under_q.steps * 2.0**-bits).sum() == pytest.approx(against.sum(), rel=1e-12)
+
+
+def curve(losses: np.ndarray, masses: np.ndarray, against: np.ndarray, epsilon: float) -> float:
+    return float(np.maximum(masses - exp(epsilon) * against, 0.0).sum())
+
+
+@pytest.mark.parametrize("loss", [GaussianLoss(Fraction(5), 2), LaplaceLoss(Fraction(7), 9)])
+def test_a_law_lies_between_its_merged_and_its_spread_law_at_every_epsilon(loss: Loss) -> None:
+    steps = np.concatenate([block for block, _ in loss.blocks(-100.0)])
+    losses, masses = float(loss.spacing) * steps, np.exp(loss.log_masses(steps))
+    above = spread(loss, 2, log_negligible=-100.0)
+    under_p, under_q = merged(loss, 2, log_negligible=-100.0)
+    for epsilon in np.linspace(-3, 3, 61):
+        true = curve(losses, masses, masses * np.exp(-losses), epsilon)
+        heights = above.steps / 4
+        high = curve(heights, np.exp(above.logs), np.exp(above.logs - heights), epsilon)
+        low = curve(heights, np.exp(under_p.logs), np.exp(under_q.logs - under_q.steps / 4), epsilon)
+        assert low - 1e-14 <= true <= high + 1e-14
+    assert any(
+        curve(losses, masses, masses * np.exp(-losses), epsilon)
+        < curve(heights, np.exp(above.logs), np.exp(above.logs - heights), epsilon) - 1e-6
+        for epsilon in np.linspace(-3, 3, 61)
+    )
+
+
+# The bounds themselves.
+
+
+@pytest.mark.parametrize("copies", [2, 37, 300])
+@pytest.mark.parametrize("theta", [0.0, 0.05, 1.0])
+def test_the_error_of_a_convolution_is_within_its_bound(copies: int, theta: float) -> None:
+    law = on_lattice(pure(Fraction(1, 5)), 1, log_negligible=-100.0)
+    found = tilted([(law, copies)], theta, first=-copies, points=1 << 12)
+    masses = np.exp(law.logs + theta * law.steps)
+    share = Fraction(float(masses[1] / masses.sum()))
+    exact = [float(comb(copies, k) * share**k * (1 - share) ** (copies - k)) for k in range(copies + 1)]
+    error = np.zeros(1 << 12)
+    error[: copies + 1] = exact
+    error -= found.masses
+    assert np.linalg.norm(error) < found.noise + found.error
+    assert found.noise < 1e-11 * copies
+
+
+def test_masses_cut_off_are_within_what_was_called_negligible() -> None:
+    for variance in (Fraction(1, 100), Fraction(1, 2), Fraction(3), Fraction(400)):
+        law = GaussianLoss(variance, 1)
+        _, reach = law.steps(-40.0)
+        outside = np.exp(law.log_masses(np.arange(reach + 1.0, 3 * reach + 60))).sum()
+        assert 2 * outside <= exp(-40.0)
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 10), Fraction(19, 10), Fraction(2), Fraction(50)])
+def test_gaussian_masses_add_up_to_one_and_not_to_less(variance: Fraction) -> None:
+    law = GaussianLoss(variance, 3)
+    total = sum(float(np.exp(logs).sum()) for _, logs in law.blocks(-745.0))
+    assert total == pytest.approx(1.0, abs=1e-14)
+
+
+@pytest.mark.parametrize("tilt", [-3.0, -0.5, 0.0, 0.7, 5.0])
+@pytest.mark.parametrize(
+    "loss", [GaussianLoss(Fraction(1, 3), 1), GaussianLoss(Fraction(50), 4), LaplaceLoss(Fraction(3), 9000)]
+)
+def test_cumulants_are_bounds(loss: Loss, tilt: float) -> None:
+    steps, logs = (np.concatenate(parts) for parts in zip(*loss.blocks(-745.0), strict=True))
+    losses = float(loss.offset) + float(loss.spacing) * steps
+    truth = float(np.logaddexp.reduce(logs + tilt * losses))
+    assert loss.cumulants(tilt).bound >= truth - 1e-9 * (1 + abs(truth))
+
+
+def test_chernoffs_bound_holds_above_a_loss() -> None:
+    total = Sum({pure(Fraction(1)): 20})
+    plus = 1 / (1 + exp(-1))
+    tail = sum(comb(20, k) * plus**k * (1 - plus) ** (20 - k) for k in range(19, 21))
+    assert log(tail) <= total.log_above(18.0, 0.8)
+
+
+def test_below_its_window_a_curve_promises_nothing() -> None:
+    total = Sum(gaussians(10**4, 200, shift=100))
+    tilt = total.tilt_for_mean(400.0)
+    ladder = composition._ladder(total, total.window(tilt, -100.0), -200.0)
+    curve = composition._curve(ladder, tilt, -100.0)
+    assert curve.span[0] * float(ladder.spacing) + float(total.offset) > 200
+    assert [curve.upper(epsilon) for epsilon in (0.0, 100.0, 200.0)] == [0.0, 0.0, 0.0]
+    assert curve.upper(400.0) < -50
+
+
+def test_the_common_spacing_divides_every_spacing() -> None:
+    losses: list[Loss] = [GaussianLoss(Fraction(6), 1), GaussianLoss(Fraction(10), 1), pure(Fraction(1, 4))]
+    spacing = common_spacing(losses)
+    assert spacing == Fraction(1, 30)
+    assert all((loss.spacing / spacing).denominator == 1 for loss in losses)
+
+
+def test_masses_of_one_place_are_added_up_even_where_floats_would_vanish() -> None:
+    places, logs = collected(np.array([1.0, 1.0, 2.0, 5.0]), np.array([-900.0, -900.0, -inf, -1.0]))
+    assert places.tolist() == [1.0, 5.0]
+    assert logs.tolist() == pytest.approx([-900 + log(2), -1.0])
+
+
+# Domination.
+
+
+@pytest.mark.parametrize("variance", [Fraction(1), Fraction(4), Fraction(400), Fraction(10**6)])
+def test_members_in_one_cell_are_worse_than_members_in_two_under_gaussian_noise(variance: Fraction) -> None:
+    for whole in (2, 3, 5):
+        for part in range(1, whole // 2 + 1):
+            two = (GaussianLoss(variance, part), GaussianLoss(variance, whole - part))
+            assert dominates(GaussianLoss(variance, whole), two, log_slack=-60.0)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(1), Fraction(30)])
+def test_members_in_one_cell_are_worse_than_members_in_two_under_laplace_noise(scale: Fraction) -> None:
+    assert dominates(LaplaceLoss(scale, 5), (LaplaceLoss(scale, 2), LaplaceLoss(scale, 3)), log_slack=-60.0)
+
+
+def test_a_smaller_move_is_not_taken_for_a_worse_one() -> None:
+    variance, scale = Fraction(25), Fraction(3)
+    two = (GaussianLoss(variance, 3), GaussianLoss(variance, 4))  # as far as one cell moved by 5
+    assert not dominates(GaussianLoss(variance, 4), two, log_slack=-60.0)
+    assert dominates(GaussianLoss(variance, 6), two, log_slack=-60.0)
+    assert not dominates(LaplaceLoss(scale, 9), two, log_slack=-60.0)
+    assert not dominates(LaplaceLoss(scale, 4), (LaplaceLoss(scale, 2), LaplaceLoss(scale, 3)), log_slack=-60.0)
+
+
+def test_what_cannot_be_compared_within_floats_is_not_taken_for_worse() -> None:
+    tiny = Fraction(1, 100)
+    assert not dominates(GaussianLoss(tiny, 9), (GaussianLoss(tiny, 4), GaussianLoss(tiny, 5)), log_slack=-60.0)
+    huge = Fraction(10**14)
+    assert not dominates(GaussianLoss(huge, 2), (GaussianLoss(huge, 1), GaussianLoss(huge, 1)), log_slack=-60.0)
+
+
+@pytest.mark.parametrize("noise", [GaussianLoss, LaplaceLoss])
+def test_a_larger_shift_costs_more_at_every_epsilon(noise: type[GaussianLoss | LaplaceLoss]) -> None:
+    for epsilon in (0.0, 0.1, 0.3):
+        deltas = [exact_delta({noise(Fraction(6), shift): 1}, epsilon) for shift in (2, 3, 4, 5)]
+        assert all(low < high for low, high in pairwise(deltas))
+
+
+def test_laplace_masses_are_those_of_the_noise() -> None:
+    law, q = LaplaceLoss(Fraction(2), 3), exp(-0.5)
+    steps = np.arange(-3.0, 1.0)
+    expected = [q**3 / (1 + q), (1 - q) / (1 + q) * q**2, (1 - q) / (1 + q) * q, 1 / (1 + q)]
+    assert np.exp(law.log_masses(steps)).tolist() == pytest.approx(expected, rel=1e-13)
+    assert -expm1(-0.5) == pytest.approx(1 - q)
