@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.noise.exponentials import Enclosure, divided_up, exp_neg
+from mechanisms.noise.exponentials import Enclosure, divided_up, exp_neg, product
 from mechanisms.noise.integers import Integers
 from mechanisms.randomness import Bits
 
@@ -44,13 +44,19 @@ def settle_below(prefix: int, width: int, *, value: Callable[[int], Enclosure], 
 
 def coin_exp(exponent: Fraction, bits: Bits) -> bool:
     """True with probability exp(-exponent)."""
-    return settle_below(bits.integer(WORD), WORD, value=lambda precision: exp_neg(exponent, precision), bits=bits)
+    return _settle_exp(exponent, bits.integer(WORD), bits)
+
+
+def _settle_exp(exponent: Fraction, prefix: int, bits: Bits) -> bool:
+    return settle_below(prefix, WORD, value=lambda precision: exp_neg(exponent, precision), bits=bits)
 
 
 @cache
 def _steps() -> tuple[Integers, Integers]:
     """exp(-i/256) for i below 256 * REACH, and exp(-i/65536) for i below 256, in units, rounded down."""
-    coarse = [exp_neg(Fraction(i, 256), 31).low for i in range(256 * REACH)]
+    wholes = [exp_neg(Fraction(i), 95) for i in range(REACH)]
+    parts = [exp_neg(Fraction(i, 256), 95) for i in range(256)]
+    coarse = [product(whole, part, 95).low >> 64 for whole in wholes for part in parts]
     fine = [exp_neg(Fraction(i, 65536), 31).low for i in range(256)]
     return np.array(coarse, np.int64), np.array(fine, np.int64)
 
@@ -77,9 +83,7 @@ def coins_exp(exponents: Integers, *, slack: int | Integers, exact: Callable[[in
     below = exp_below(exponents)
     heads: Truths = lead < below - slack
     for lane in np.flatnonzero(~heads & (lead < below + ERROR)):
-        heads[lane] = settle_below(
-            int(uniform[lane]), WORD, value=lambda precision, x=exact(int(lane)): exp_neg(x, precision), bits=bits
-        )
+        heads[lane] = _settle_exp(exact(int(lane)), int(uniform[lane]), bits)
     return heads
 
 
@@ -115,7 +119,7 @@ def coins(probability: Fraction, count: int, bits: Bits) -> Truths:
 
 
 def uniform_below(limit: int, count: int, bits: Bits) -> Integers:
-    """`count` integers, each of 0 .. limit-1 equally likely: words are cut into `limit` equal parts, the rest redrawn."""
+    """`count` integers, each of 0 .. limit-1 equally likely: words fall into `limit` equal parts or are redrawn."""
     if not 1 <= limit < 2**63:
         raise ValueError(f"a uniform draw needs at least one candidate and at most 2^63 - 1, got {limit}")
     part = np.uint64(min(2**WORD // limit, 2**WORD - 1))

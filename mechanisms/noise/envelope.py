@@ -145,7 +145,7 @@ class Sampler:
             return np.array([bits.integer(self._box_bits) for _ in range(count)], object)
         width = next(width for width in (8, 16, 32, 64) if self._box_bits <= width)
         words = bits.words(count, width)
-        places = words >> words.dtype.type(width - self._box_bits)
+        places: NDArray[Any] = words >> words.dtype.type(width - self._box_bits)
         return places.view(np.int64) if width == WORD else places  # numpy would add unsigned 64-bit words as floats
 
     def _draw_slowly(self, leads: NDArray[np.uint16], bits: Bits) -> tuple[Integers, Truths]:
@@ -188,14 +188,11 @@ class Sampler:
         last product 1.
         """
         k = self._box_bits
-        if k > 32:
-            z = (distances >> (k - 32)).astype(np.uint64)
-        else:
-            z = distances.astype(np.uint64) << np.uint64(32 - k)
+        z = (distances >> max(0, k - 32)).astype(np.uint64) << np.uint64(max(0, 32 - k))
         slopes = self._slope[steps] + ((self._bend * z) >> np.uint64(32))
         whole = z >> np.uint64(32)  # z is 1 at the far end, where a product of two 32-bit words would not fit
         risen = ((slopes * (z - (whole << np.uint64(32)))) >> np.uint64(32)) + slopes * whole
-        return risen.astype(np.int64) << 2
+        return np.asarray(risen << np.uint64(2), np.int64)
 
     def _accept(self, steps: Integers, distances: NDArray[Any], bits: Bits) -> Truths:
         """Whether a uniform height in each wedge lies under the curve: U * (1 - floor) + floor < exp(-exponent).

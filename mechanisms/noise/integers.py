@@ -32,4 +32,4 @@ def add_saturating(first: Integers, second: Integers) -> Integers:
 
 def saturated(values: NDArray[Any]) -> Integers:
     """Integers of any size, held at plus or minus LARGEST."""
-    return np.minimum(np.maximum(values, -LARGEST), LARGEST).astype(np.int64)
+    return np.asarray(np.minimum(np.maximum(values, -LARGEST), LARGEST), np.int64)

@@ -13,8 +13,9 @@ from functools import cache
 from math import isqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mechanisms.noise.bernoulli import coins_exp
+from mechanisms.noise.bernoulli import Truths, coins_exp
 from mechanisms.noise.integers import Integers, as_integers
 from mechanisms.noise.laws import GaussianLaw, LaplaceLaw, Law
 from mechanisms.noise.sampling import draw
@@ -31,6 +32,8 @@ LONGEST = 58
 FAR = 32
 """Draws beyond FAR times the wider scale (for the Gaussian: their squares) are settled with Fractions."""
 
+Rungs = NDArray[np.int16]
+"""Numbers of rungs; short, so that sorting them is quick."""
 LawOfScale = type[LaplaceLaw] | type[GaussianLaw]
 
 
@@ -86,15 +89,15 @@ class _Ladder:
     def __init__(self, law: LawOfScale, above: Integers, below: Integers) -> None:
         self._law, self._above, self._below = law, above, below
 
-    def rungs(self, cells: Integers) -> Integers:
+    def rungs(self, cells: Integers) -> Rungs:
         """The first rung that is at least as wide as the cell's scale: an integer comparison."""
         ticks, rest = _divided(self._above[cells], self._below[cells], TICK)
         return np.searchsorted(_rungs(), ticks + (rest > 0)).astype(np.int16)
 
-    def rate_gaps(self, cells: Integers, rungs: Integers) -> Integers:
+    def rate_gaps(self, cells: Integers, rungs: Rungs) -> Integers:
         """One over the cell's scale less one over its rung's, at most 2 too small and never negative."""
         rates, _ = _divided(self._below[cells], self._above[cells], RATE)
-        return np.maximum(rates - _rung_rates()[rungs], 0)
+        return np.asarray(np.maximum(rates - _rung_rates()[rungs], 0), np.int64)
 
     def exact_gap(self, cell: int, rung: int) -> Fraction:
         """The same as a Fraction."""
@@ -127,7 +130,7 @@ def _draw_by_thinning(drawn: Integers, cells: Integers, ladder: _Ladder, bits: B
         cells = cells[~_keep(ladder, cells, rungs, proposed, bits)]
 
 
-def _keep(ladder: _Ladder, cells: Integers, rungs: Integers, proposed: Integers, bits: Bits) -> Integers:
+def _keep(ladder: _Ladder, cells: Integers, rungs: Rungs, proposed: Integers, bits: Bits) -> Truths:
     """Which proposals are kept. The fixed-point exponent of a draw too far out is 0, with slack for any."""
     weights, halve = ladder.weights(np.clip(proposed, -(2**31), 2**31))
     far = (weights > _rung_limits()[rungs]) | (np.abs(proposed) > 2**31 - 1)

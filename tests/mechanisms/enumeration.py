@@ -24,7 +24,7 @@ Word = tuple[int, int]
 """Value and width."""
 
 
-class TapeEnds(Exception):
+class TapeEndError(Exception):
     """The tape has been read to its end and more was asked for."""
 
     def __init__(self, width: int) -> None:
@@ -47,7 +47,7 @@ class Tape(Bits):
             assert scripted == width, f"the script has {scripted} bits where {width} are read"
             return value
         if self._then is None:
-            raise TapeEnds(width)
+            raise TapeEndError(width)
         return self._then.getrandbits(width)
 
     def read(self, size: int) -> bytes:
@@ -80,7 +80,7 @@ class _Explorer:
             return
         try:
             self.found.probabilities[self.run(Tape(script))] += probability
-        except TapeEnds as end:
+        except TapeEndError as end:
             width = end.width
         else:
             return
@@ -114,11 +114,11 @@ class _Explorer:
     def _behaviour(self, script: tuple[Word, ...]) -> Hashable:
         try:
             return "at once", self.run(Tape(script))
-        except TapeEnds:
+        except TapeEndError:
             pass
         looks = []
         for seed in range(CONTINUATIONS):
-            tape = Tape(script, Random(f"{len(script)} {seed}"))
+            tape = Tape(script, Random(f"{len(script)} {seed}"))  # noqa: S311 (a continuation, not noise)
             looks.append((self.run(tape), tape.read_words))
         return tuple(looks)
 
