@@ -7,16 +7,14 @@ import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flows.terminal import OK, WRONG_INPUT, UserError, ask, say, shown, tell, wrapped
+from flows.verbs import Verbs, add_verb
 from release_specs.diagnostics import Diagnostic, Severity, SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from release_specs.starter import Starter
-
-Verbs = Any
-"""What argparse calls its sub-parsers; it has no public name."""
 
 
 def add_authoring_verbs(verbs: Verbs) -> None:
@@ -28,20 +26,8 @@ def add_authoring_verbs(verbs: Verbs) -> None:
     _add_synthesize(verbs)
 
 
-def _verb(verbs: Verbs, name: str, act: Any, **words: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = verbs.add_parser(
-        name,
-        help=words["help"],
-        description=words["description"],
-        epilog=f"example:  {words['example']}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(act=act)
-    return parser
-
-
 def _add_check(verbs: Verbs) -> None:
-    check = _verb(
+    check = add_verb(
         verbs,
         "check",
         _check,
@@ -102,7 +88,7 @@ def _show(diagnostics: Sequence[Diagnostic], chosen: argparse.Namespace) -> None
 
 
 def _add_explain(verbs: Verbs) -> None:
-    explain = _verb(
+    explain = add_verb(
         verbs,
         "explain",
         _explain,
@@ -132,7 +118,7 @@ def _explain(chosen: argparse.Namespace) -> int:
 
 
 def _add_schema(verbs: Verbs) -> None:
-    _verb(
+    add_verb(
         verbs,
         "schema",
         _schema,
@@ -152,7 +138,7 @@ def _schema(_: argparse.Namespace) -> int:
 
 
 def _add_init(verbs: Verbs) -> None:
-    init = _verb(
+    init = add_verb(
         verbs,
         "init",
         _init,
@@ -233,7 +219,7 @@ def _write_starter(text: str, files: Mapping[str, str], out: Path | None, *, und
 
 
 def _add_synthesize(verbs: Verbs) -> None:
-    synthesize = _verb(
+    synthesize = add_verb(
         verbs,
         "synthesize",
         _synthesize,

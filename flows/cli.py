@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from flows.authoring import add_authoring_verbs
+from flows.pricing import add_pricing_verbs
 from flows.terminal import OK, WRONG_INPUT, UserError
 from release_specs.diagnostics import did_you_mean
 
@@ -82,7 +83,9 @@ def _parser() -> argparse.ArgumentParser:
         "each verb has its own help and an example:  margrave check --help",
     )
     parser.add_argument("--version", action="version", version=f"margrave {_version()}")
-    add_authoring_verbs(parser.add_subparsers(metavar="VERB", required=True, title="verbs", parser_class=_Parser))
+    verbs = parser.add_subparsers(metavar="VERB", required=True, title="verbs", parser_class=_Parser)
+    add_authoring_verbs(verbs)
+    add_pricing_verbs(verbs)
     return parser
 
 

@@ -38,6 +38,9 @@ from mechanisms.sensitivity import Relation, Unit
 __all__ = ["DifferentIdentity", "Parallel", "Sequential", "TooManyPoints"]
 
 NOT_PURE = "a mechanism of this release has no pure price"
+Plan = Sequential | Iterable[Charge | Parallel]
+"""The charges of one release, one after another."""
+
 LEAST_EXACT_RHO = Fraction(1, 10**9)
 """Below this a search for the rho of an exact epsilon would sum for minutes."""
 PURE_BUDGET = "a budget without delta has only the pure price"
@@ -77,20 +80,21 @@ class Statement:
 
     @property
     def published(self) -> Price:
-        """The smallest valid price. Where two are equal, the simpler one, which comes first."""
+        """The smallest valid price; the basic one where it is printed the same, because it holds without delta."""
         valid = [price for price in self.prices if price.publishable and price.epsilon is not None]
         if not valid:
             raise ValueError("a release with Gaussian noise has no price without a delta; state one in its budget")
-        return min(valid, key=lambda price: Fraction(price.epsilon or 0))
+        smallest, first = min(valid, key=lambda price: Fraction(price.epsilon or 0)), valid[0]
+        return first if first.name == "basic" and first.rounded == smallest.rounded else smallest
 
     def price(self, name: str) -> Price:
         """The price of this name."""
         return next(price for price in self.prices if price.name == name)
 
 
-def state(plan: Sequential | Iterable[Charge | Parallel], delta: Fraction | None) -> Statement:
+def state(plan: Plan, delta: Fraction | None) -> Statement:
     """What the charges of one release's fixed plan cost together."""
-    plan = plan if isinstance(plan, Sequential) else Sequential(tuple(plan))
+    plan = _sequential(plan)
     first = next(plan.charges)
     prices = [_basic(plan)]
     if delta is not None:
@@ -106,6 +110,10 @@ def state(plan: Sequential | Iterable[Charge | Parallel], delta: Fraction | None
         names = ("advanced", "optimal pure", "zCDP simple", "zCDP tight", "exact")
         prices += [Price(name, None, PURE_BUDGET, publishable=name != "advanced") for name in names]
     return Statement(first.unit, first.relation, delta, plan.rho, tuple(prices))
+
+
+def _sequential(plan: Plan) -> Sequential:
+    return plan if isinstance(plan, Sequential) else Sequential(tuple(plan))
 
 
 def _basic(plan: Sequential) -> Price:
@@ -159,10 +167,10 @@ class GroupPrice:
     """The tight conversion of rho, where there is a delta."""
 
 
-def for_groups(plan: Sequential | Fraction, delta: Fraction | None, *, size: int) -> GroupPrice:
-    """k times the pure price and k^2 times rho, for a plan or a bare rho."""
-    rho, epsilon = (plan, None) if isinstance(plan, Fraction) else (plan.rho, plan.epsilon)
-    grown = group_concentrated(rho, size)
+def for_groups(plan: Plan, delta: Fraction | None, *, size: int) -> GroupPrice:
+    """k times the pure price and k^2 times rho."""
+    plan = _sequential(plan)
+    epsilon, grown = plan.epsilon, group_concentrated(plan.rho, size)
     return GroupPrice(
         size=size,
         epsilon=None if epsilon is None else group_pure(epsilon, size),
@@ -187,6 +195,25 @@ def gaussian_epsilon(rho: Fraction, delta: Fraction, *, shift: int = 1) -> Gauss
     except TooManyPoints:
         return GaussianPrice(tight, exact=False)
     return GaussianPrice(min(found.epsilon, tight), exact=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A bare rho as epsilons, for a group of `size` units; none is below the truth of its formula."""
+
+    size: int
+    rho: Fraction
+    simple: float
+    tight: float
+    gaussian: GaussianPrice
+    """One discrete Gaussian of variance 1/(2 rho) for one unit, moved by the whole group."""
+
+
+def convert(rho: Fraction, delta: Fraction, *, size: int = 1) -> Converted:
+    """The epsilons of a rho at a delta, each by its own conversion; for groups rho is multiplied first."""
+    grown = group_concentrated(rho, size)
+    gaussian = gaussian_epsilon(rho, delta, shift=size)
+    return Converted(size, grown, epsilon_simple(grown, delta), epsilon_tight(grown, delta), gaussian)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,20 +242,22 @@ def _rho_gaussian(epsilon: Real, delta: Fraction, tight: Fraction) -> Fraction:
     return largest_rho(lambda rho: gaussian_epsilon(rho, delta).epsilon <= epsilon, start=tight)
 
 
-def by_attribute(plan: Sequential, delta: Fraction) -> dict[str, float]:
+def by_attribute(plan: Plan, delta: Fraction) -> dict[str, float]:
     """For each attribute the epsilon of what is told about it: the charges that resolve it, by the tight conversion.
 
     It holds for neighbours that differ in this attribute of one unit only, as the 2020 certificate prints it.
     """
+    plan = _sequential(plan)
     attributes = sorted({attribute for charge in plan.charges for attribute in charge.attributes})
     return {name: _tight(plan.only(partial(_resolves, name)), delta) for name in attributes}
 
 
-def below_levels(plan: Sequential, delta: Fraction, *, levels: Sequence[str]) -> dict[str, float]:
+def below_levels(plan: Plan, delta: Fraction, *, levels: Sequence[str]) -> dict[str, float]:
     """For each level but the finest the epsilon of where within it a unit is: the charges of all finer levels.
 
     `levels` runs from the whole to the smallest areas. It holds for neighbours that differ only below the level.
     """
+    plan = _sequential(plan)
     unknown = {charge.level for charge in plan.charges} - set(levels)
     if unknown:
         raise ValueError(f"charges at levels that were not listed: {', '.join(sorted(unknown))}")

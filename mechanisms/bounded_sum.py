@@ -4,7 +4,8 @@ Guarantee: a noisy sum costs what its mechanism charges for `Sums(low, high).sen
 clipped to the very bounds that are priced, nothing wraps, and the limit to plus or minus 2^62 moves no two totals
 apart (slope 1). Integers add up alike in every order; floats would not, and their sums have a larger sensitivity than
 the textbook says (Casacuberta, Shoemate, Vadhan and Wagaman 2022).
-Needs: values as whole ticks, rounded to the step before; records of a unit capped before.
+Needs: values as whole ticks, rounded to the step before; records of a unit capped before; rows without a value left
+out before: they add 0, also where 0 is outside the clip.
 """
 
 from __future__ import annotations

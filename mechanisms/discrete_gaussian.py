@@ -1,7 +1,7 @@
 """The discrete Gaussian mechanism: integer counts in, integer counts out.
 
 Guarantee: one call to `measure` is rho-zCDP with rho = squared L2 sensitivity / (2 variance), exactly (Canonne, Kamath
-and Steinke 2020, Theorem 14, multivariate case). It has no pure price.
+and Steinke 2020, multivariate case). It has no pure price.
 Needs: integer counts, an exact sampler, a sensitivity that holds for every privacy unit.
 
 The textbook's Gaussian noise is offered in this form only: numbers are whole steps h, and the variance of the

@@ -2,7 +2,7 @@
 
 Guarantee: where no unit moves any score by more than D, one call to `measure` is epsilon-DP with
 epsilon = ceil(2 D) / scale, that is 2 D / scale where 2 D is whole, whatever the number of candidates (Dwork and Roth
-2014, Claim 3.9, for continuous noise). In zCDP it costs epsilon tanh(epsilon / 2) like any pure mechanism.
+2014, section 3.3, for continuous noise). In zCDP it costs epsilon tanh(epsilon / 2) like any pure mechanism.
 
 Proof for integers and ties. Fix a candidate i and the noise of all others. Candidate i is told exactly if its own noise
 is at least r, the largest over j of score_j + noise_j + [j before i], less score_i: a whole number, since a tie goes

@@ -1,12 +1,12 @@
 """Permute-and-flip: candidates in random order, each tossing a coin that falls heads the surer the better its score.
 
 Guarantee: where no unit moves any score by more than D, one call to `measure` is epsilon-DP with epsilon = 2 D / scale
-(McKenna and Sheldon 2020, Theorem 1). In zCDP it costs epsilon tanh(epsilon / 2) like any pure mechanism: its privacy
+(McKenna and Sheldon 2020). In zCDP it costs epsilon tanh(epsilon / 2) like any pure mechanism: its privacy
 loss is not bounded in range, so the exponential mechanism's epsilon^2 / 8 does not hold for it.
 Needs: integer scores, declared candidates, `sensitivity.l1` = D, exact coins and a uniform order.
 
-Its expected loss of score is never above that of the exponential mechanism at the same epsilon (Theorem 3). The best
-candidate always tosses heads. All coins are tossed whatever the scores, so the work does not depend on them.
+Its expected loss of score is never above that of the exponential mechanism at the same epsilon (the same paper). The
+best candidate always tosses heads. All coins are tossed whatever the scores, so the work does not depend on them.
 """
 
 from __future__ import annotations

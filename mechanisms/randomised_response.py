@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import index
 from typing import Any, Self
 
 import numpy as np
@@ -102,7 +103,7 @@ class RandomisedResponse:
         """The unbiased estimate of how many have each code, from how often each code was answered."""
         if len(answers) != self.choices:
             raise ValueError(f"expected {self.choices} numbers of answers, one for each code, got {len(answers)}")
-        counts = [int(number) for number in answers]
+        counts = [index(number) for number in answers]
         expected_lies = sum(counts) * self.lie
         return tuple((count - expected_lies) / (self.truth - self.lie) for count in counts)
 

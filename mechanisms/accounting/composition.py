@@ -28,6 +28,8 @@ GRID_POINTS = 1 << 19
 """Twice as many where few different laws make that quick."""
 FEWEST_POINTS = 1 << 12
 MOST_POINTS = 1 << 23
+VANISHED = 1e-300
+"""More than all masses and weights that are too small for a float can add up to."""
 LOG_SMALLEST = -800.0
 """Below the logarithm of every float: what laws leave out where no delta is given."""
 
@@ -88,9 +90,8 @@ def _ladder(total: Sum, window: Window, log_negligible: float) -> Ladder:
         loss.check(log_negligible)
     width = window.high - window.low
     spacing = common_spacing(list(total.losses))
-    rungs = 1.0 if total.copies == 1 else width / float(spacing)
     atoms = sum(last - first for first, last in (loss.steps(log_negligible) for loss in total.losses))
-    if max(rungs, atoms) <= LATTICE_POINTS:
+    if atoms <= LATTICE_POINTS and (total.copies == 1 or width <= LATTICE_POINTS * spacing):
         return Ladder(total, spacing, None, log_negligible)
     bits = floor(log2((2 if len(total.losses) <= 16 else 1) * GRID_POINTS / width))
     return Ladder(total, Fraction(2) ** -bits, bits, log_negligible)
@@ -123,17 +124,16 @@ class Curve:
     @cached_property
     def over(self) -> Tilted:
         """The composed law for upper bounds; above the last step of its laws there is nothing."""
-        first, points = self.span
-        return tilted(self.ladder.over, self.theta, first=first, points=points).up_to_step(self.ladder.last)
+        return tilted(self.ladder.over, self.theta, lambda: self.span).up_to_step(self.ladder.last)
 
     @cached_property
     def under(self) -> tuple[Tilted, Tilted]:
         """The composed measures P and Q for lower bounds."""
         if self.ladder.bits is None:
             return self.over, self.over
-        items, (first, points) = self.ladder.under, self.span
-        under_p = tilted([(p, n) for p, _, n in items], self.theta, first=first, points=points)
-        return under_p, tilted([(q, n) for _, q, n in items], self.theta, first=first, points=points)
+        items = self.ladder.under
+        under_p, under_q = [(p, n) for p, _, n in items], [(q, n) for _, q, n in items]
+        return tilted(under_p, self.theta, lambda: self.span), tilted(under_q, self.theta, lambda: self.span)
 
     def _losses(self, steps: Floats, sign: int) -> Floats:
         """The losses of these steps, rounded up or down."""
@@ -147,20 +147,19 @@ class Curve:
     @cached_property
     def log_above(self) -> float:
         """A bound on ln of the probability above the window."""
-        total, (first, points) = self.ladder.total, self.span
-        if total.copies == 1 or first + points > self.ladder.last:
+        if self.over.whole or sum(self.span) > self.ladder.last:
             return -inf
-        top = float(self._losses(np.array([float(first + points)]), -1)[0]) - self.ladder.blur
-        return total.log_above(top, self.window.tilt_above)
+        top = float(self._losses(np.array([float(sum(self.span))]), -1)[0]) - self.ladder.blur
+        return self.ladder.total.log_above(top, self.window.tilt_above)
 
     def _wrapped(self, law: Tilted) -> float:
         """A bound on the tilted mass that wraps around to the steps of a law that was cut off below.
 
         It comes from below the window, or from as many points above these steps as the window has.
         """
-        total, (first, points) = self.ladder.total, self.span
-        if total.copies == 1:
+        if law.whole:
             return 0.0
+        total, (first, points) = self.ladder.total, self.span
         log_scale = law.log_scale + self.tilt * float(total.offset) - law.log_error
         mass = 0.0
         for step, tilt in ((first, self.window.tilt_below), (law.steps[0] + points, self.window.tilt_above)):
@@ -169,19 +168,26 @@ class Curve:
             mass += exp(min(0.0, bound - log_scale + (self.tilt - tilt) * end + 1e-9 * (abs(bound) + abs(tilt * end))))
         return mass
 
+    def _above(self, epsilon: float) -> Tilted:
+        """The part of the law whose losses, rounded up, exceed epsilon."""
+        law = self.over.from_step(self._step_of(epsilon))
+        return law.from_index(int(np.searchsorted(self._losses(law.steps, 1), epsilon, side="right")))
+
+    def _weights(self, law: Tilted, gaps: Floats) -> Floats:
+        """1 - e^-gap for losses above epsilon by a gap, times what takes the tilt off from the first step on."""
+        result: Floats = np.exp(-self.theta * (law.steps - law.steps[0])) * -np.expm1(-np.maximum(gaps, 0.0))
+        return result
+
     def upper(self, epsilon: float) -> float:
         """ln delta at most. Below the window nothing is known but that delta is at most 1."""
-        if self.ladder.total.copies > 1 and self._step_of(epsilon) < self.span[0]:
+        if not self.over.whole and self._step_of(epsilon) < self.span[0]:
             return 0.0
         outside = np.logaddexp(self.log_above, self.ladder.log_dropped)
-        law = self.over.from_step(self._step_of(epsilon))
+        law = self._above(epsilon)
         if not law.steps.size:
             return float(outside)
-        weights = np.exp(-self.theta * (law.steps - law.steps[0]))
-        weights *= -np.expm1(np.minimum(epsilon - self._losses(law.steps, 1), 0.0))
-        inside = float((law.masses * weights).sum()) + law.noise * sqrt(float(weights @ weights))
-        if inside <= 0:
-            return float(outside)
+        weights = self._weights(law, self._losses(law.steps, 1) - epsilon)
+        inside = float((law.masses * weights).sum()) + law.noise * sqrt(float(weights @ weights)) + VANISHED
         return min(0.0, float(np.logaddexp(law.log_first + log(inside) + law.log_error, outside)))
 
     def lower(self, epsilon: float) -> float:
@@ -191,11 +197,10 @@ class Curve:
         return self._lower_on_grid(epsilon)
 
     def _lower_on_lattice(self, epsilon: float) -> float:
-        law = self.over.from_step(self._step_of(epsilon))
+        law = self._above(epsilon)
         if not law.steps.size:
             return -inf
-        weights = np.exp(-self.theta * (law.steps - law.steps[0]))
-        weights *= -np.expm1(np.minimum(epsilon - self._losses(law.steps, -1), 0.0))
+        weights = self._weights(law, self._losses(law.steps, -1) - epsilon)
         inside = float((law.masses * weights).sum()) - law.noise * sqrt(float(weights @ weights)) - self._wrapped(law)
         return law.log_first + log(inside) - law.log_error if inside > 0 else -inf
 
@@ -207,7 +212,7 @@ class Curve:
         weights = np.exp(-self.theta * (law.steps - law.steps[0]))
         error = law.log_error + other.log_error
         exponents = epsilon - self._losses(law.steps, -1) + (other.log_scale - law.log_scale) + error
-        against = weights * np.exp(np.minimum(exponents, 700.0))
+        against = weights * np.exp(np.minimum(exponents, 300.0))
         gains = law.masses * weights - other.masses * against
         chosen = gains > 0
         noise = law.noise * sqrt(float(weights[chosen] @ weights[chosen]))
@@ -255,13 +260,13 @@ def exact_epsilon(losses: Counted, delta: Fraction, *, slack: Fraction = Fractio
     if slack >= delta:
         raise TooManyPoints("what bounds gave away already exceeds this delta")
     total = Sum(losses)
-    target = -log_inverse(delta - slack) * (1 + 8 * UNIT_ROUNDOFF)
+    target = -log_inverse(delta - slack) * (1 + 1e-14)
     tilt = total.tilt_for_delta(target)
     ladder = _ladder(total, total.window(tilt, target), target - BEYOND - log(total.copies))
     found: list[tuple[float, Curve]] = []
     for _ in range(4):
         curve, at = _curve(ladder, tilt, target), total.cumulants(tilt)
-        epsilon = _root(curve.upper, target, start=at.mean, ceiling=total.largest * (1 + 1e-12))
+        epsilon = _root(curve.upper, target, start=at.mean, ceiling=(total.largest + ladder.blur) * (1 + 1e-12))
         found.append((epsilon, curve))
         if abs(epsilon - at.mean) <= sqrt(at.variance):
             break
@@ -272,7 +277,7 @@ def exact_epsilon(losses: Counted, delta: Fraction, *, slack: Fraction = Fractio
 
 def _excess(epsilon: float, curve: Curve, delta: Fraction) -> float:
     """By how much the epsilon may be above the truth: below it by this much, delta is too large for certain."""
-    target = -log_inverse(delta) * (1 - 8 * UNIT_ROUNDOFF)
+    target = -log_inverse(delta) * (1 - 1e-14)
     excess = 1e-12 * epsilon
     while excess < epsilon and curve.lower(epsilon - excess) < target:
         excess *= 2

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil, exp, expm1, gcd, inf, log, log1p, pi, sqrt
 
 import numpy as np
@@ -40,7 +40,7 @@ class TooManyPoints(ValueError):  # noqa: N818 - a refusal, not a mistake of the
 
 @dataclass(frozen=True, slots=True)
 class Cumulants:
-    """A bound on ln E exp(t loss) at one t, with the mean and the variance of the loss tilted by exp(t loss)."""
+    """A bound on ln E exp(t loss) at one t, with about the mean and the variance of the loss tilted by exp(t loss)."""
 
     bound: float
     mean: float
@@ -90,13 +90,17 @@ class Loss(ABC):
     def cumulants(self, tilt: float) -> Cumulants:
         """A bound on ln E exp(tilt * loss), for any sign of the tilt."""
         low, high, logs = _outline(self)
-        losses = high if tilt > 0 else low
-        exponents = logs + tilt * losses
-        top = float(exponents.max())
-        weights = np.exp(exponents - top)
-        total = float(weights.sum())
-        mean = float(weights @ losses) / total
-        return Cumulants(top + log(total), mean, float(weights @ (losses - mean) ** 2) / total)
+        return Cumulants(*_tilted_moments(high if tilt > 0 else low, logs, tilt))
+
+
+def _tilted_moments(losses: Floats, logs: Floats, tilt: float) -> tuple[float, float, float]:
+    """ln E exp(tilt * loss), and mean and variance of the tilted loss."""
+    exponents = logs + tilt * losses
+    top = float(exponents.max())
+    weights = np.exp(exponents - top)
+    total = float(weights.sum())
+    mean = float(weights @ losses) / total
+    return top + log(total), mean, float(weights @ (losses - mean) ** 2) / total
 
 
 @lru_cache(maxsize=256)
@@ -125,7 +129,7 @@ def collected(places: Floats, logs: Floats) -> tuple[Floats, Floats]:
     return places[starts][kept], sums[kept]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GaussianLoss(Loss):
     """One cell moved by `shift` under discrete Gaussian noise x: loss (shift^2 - 2 shift x) / (2 variance)."""
 
@@ -136,12 +140,12 @@ class GaussianLoss(Loss):
         if self.variance <= 0 or self.shift < 1:
             raise ValueError(f"variance and shift must be positive, got {self.variance} and {self.shift}")
 
-    @property
+    @cached_property
     def offset(self) -> Fraction:
         """The loss where no noise is drawn."""
         return self.shift**2 / (2 * self.variance)
 
-    @property
+    @cached_property
     def spacing(self) -> Fraction:
         """What one more unit of noise against the shift adds to the loss."""
         return self.shift / self.variance
@@ -158,7 +162,7 @@ class GaussianLoss(Loss):
         exp(-(T+1)/v) each, so the sum is below (1 + v/T) exp(-y), and 2 (1 + sqrt(v/2)) / Z < 3.
         """
         variance = float(self.variance)
-        surprise = max(1.0, log(3) - max(log_negligible, -1000.0))
+        surprise = max(1.0, log(3) - log_negligible)
         reach = ceil(sqrt(2 * variance * surprise) * (1 + 1e-12))
         return -reach, reach
 
@@ -172,13 +176,25 @@ class GaussianLoss(Loss):
         result: Floats = -(steps * steps) / (2 * variance) - normaliser
         return result
 
+    @cached_property
+    def _rho(self) -> float:
+        return float(self.offset) * (1 + 1e-14)
+
     def cumulants(self, tilt: float) -> Cumulants:
-        """E exp(s x) <= exp(s^2 v / 2) for discrete Gaussian x and every s: the cumulants of a Gaussian loss."""
-        rho = float(self.offset) * (1 + 1e-14)
-        return Cumulants(tilt * (tilt + 1) * rho, (2 * tilt + 1) * rho, 2 * rho)
+        """E exp(s x) <= exp(s^2 v / 2) for discrete Gaussian x and every s: the cumulants of a Gaussian loss.
+
+        Below a variance of 2 the truth is a staircase under that curve, and is summed where its terms are.
+        """
+        smooth = Cumulants(tilt * (tilt + 1) * self._rho, (2 * tilt + 1) * self._rho, 2 * self._rho)
+        if self.variance >= 2:
+            return smooth
+        steps = np.arange(-60.0, 61.0) + round(tilt * self.shift)
+        losses = float(self.offset) + float(self.spacing) * steps
+        bound, mean, _ = _tilted_moments(losses, self.log_masses(steps), tilt)
+        return Cumulants(bound, mean, smooth.variance)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LaplaceLoss(Loss):
     """One cell moved by `shift` under discrete Laplace noise x: loss (|x - shift| - |x|) / scale, finitely many values.
 
@@ -192,12 +208,12 @@ class LaplaceLoss(Loss):
         if self.scale <= 0 or self.shift < 1:
             raise ValueError(f"scale and shift must be positive, got {self.scale} and {self.shift}")
 
-    @property
+    @cached_property
     def offset(self) -> Fraction:
         """The largest loss, at step 0; step -x is the loss of noise x between 0 and the shift."""
         return self.shift / self.scale
 
-    @property
+    @cached_property
     def spacing(self) -> Fraction:
         """What one more unit of noise towards the shift takes away."""
         return 2 / self.scale
@@ -224,7 +240,7 @@ def pure(epsilon: Fraction) -> LaplaceLoss:
     return LaplaceLoss(1 / epsilon)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResponseLoss(Loss):
     """One answer changed under randomised response among three or more choices, at a pure price of epsilon.
 
@@ -238,12 +254,12 @@ class ResponseLoss(Loss):
         if self.epsilon <= 0 or self.choices < 3:
             raise ValueError(f"epsilon must be positive and choices at least 3, got {self.epsilon}, {self.choices}")
 
-    @property
+    @cached_property
     def offset(self) -> Fraction:
         """The loss of an answer that is neither the old nor the new truth."""
         return Fraction(0)
 
-    @property
+    @cached_property
     def spacing(self) -> Fraction:
         """The loss of the old truth, and minus that of the new."""
         return self.epsilon

@@ -3,8 +3,8 @@
 Sequential prices add. Parallel prices follow the privacy law, "Several measurements": a unit that comes or goes is in
 one part, so the largest add-remove price is the price. A unit that is exchanged leaves one part and enters another, or
 changes within a part: twice the largest add-remove price, or the price of the change within, whichever is larger. Where
-every part is a single cell that counts the unit once, leaving and entering cost the two largest. Nothing costs more side
-by side than one after another, which needs no parts.
+every part is a single cell that counts the unit once, leaving and entering cost the two largest. Nothing costs more
+side by side than one after another, which is always valid.
 """
 
 from __future__ import annotations

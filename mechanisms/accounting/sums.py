@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import fsum, inf, log, pi, sqrt
+from math import fsum, inf, isfinite, log, pi, sqrt
 
 from mechanisms.accounting.losses import Cumulants, Loss, TooManyPoints
 
@@ -23,7 +23,7 @@ BEYOND = 40.0
 """What lies outside a window, and what laws leave out, is exp(-40) of the delta that is sought."""
 
 NEARLY_A_POINT = 1e-12
-"""A law whose variance is this small beside its squared mean needs no tilt."""
+"""No variance is taken for smaller than this beside the squared mean."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,15 @@ class Sum:
         return self._crossing(lambda tilt, at: log_delta - saddle_point(tilt, at))
 
     def _crossing(self, rising: Callable[[float, Cumulants], float]) -> float:
-        """About the tilt at which a rising function becomes positive, or at which the law has shrunk to a point."""
+        """About the tilt at which a rising function becomes positive, or at which only the largest loss is left."""
         start = self.cumulants(0.0)
-        if start.variance <= NEARLY_A_POINT * start.mean**2:
-            return 0.0
+        room = 1e-3 * (self.largest - start.mean) if isfinite(self.largest) else 0.0
 
         def reached(tilt: float) -> bool:
             at = self.cumulants(tilt)
-            return at.variance < 1e-3 * start.variance or rising(tilt, at) >= 0
+            return self.largest - at.mean <= room or rising(tilt, at) >= 0
 
-        low, high = 0.0, 1 / sqrt(start.variance)
+        low, high = 0.0, 1 / sqrt(_spread(start))
         least = 1e-6 * high
         while not reached(high):
             low, high = high, 2 * high
@@ -115,8 +114,7 @@ class Sum:
     def window(self, tilt: float, log_delta: float) -> Window:
         """The window for a tilt, where a delta of this size is sought."""
         at = self.cumulants(tilt)
-        variance = max(at.variance, NEARLY_A_POINT * at.mean**2)
-        steps = [factor * sqrt(2 * BEYOND / variance) for factor in (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0)]
+        steps = [factor * sqrt(2 * BEYOND / _spread(at)) for factor in (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0)]
         above = [(self.cumulants(tilt + step).bound - log_delta + BEYOND) / (tilt + step) for step in steps]
         below = [-(self.cumulants(tilt - step).bound - at.bound + BEYOND) / step for step in steps]
         high, low = min(above), max(below)
@@ -128,6 +126,10 @@ class Sum:
         )
 
 
+def _spread(at: Cumulants) -> float:
+    return max(at.variance, NEARLY_A_POINT * at.mean**2)
+
+
 def saddle_point(tilt: float, at: Cumulants) -> float:
     """An estimate of ln delta at the epsilon that is the mean of the tilted sum."""
-    return at.bound - tilt * at.mean - log(tilt * (tilt + 1)) - log(2 * pi * at.variance) / 2
+    return at.bound - tilt * at.mean - log(tilt * (tilt + 1)) - log(2 * pi * _spread(at)) / 2

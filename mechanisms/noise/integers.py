@@ -15,7 +15,7 @@ LARGEST = 2**63 - 1
 
 def as_integers(values: NDArray[Any]) -> Integers:
     """The values as 64-bit integers; floats, booleans, objects and unsigned 64-bit words are refused by their type."""
-    if not isinstance(values, np.ndarray):
+    if type(values) is not np.ndarray:  # a masked array would pass its hidden cells on without noise
         raise TypeError(f"expected an array of integers, got {type(values).__name__}")
     if values.dtype.kind not in "iu" or values.dtype == np.uint64:
         raise TypeError(f"expected an array of integers of at most 64 bits, got {values.dtype}: no float is noised")

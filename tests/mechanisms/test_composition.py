@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mechanisms.accounting import composition
+from mechanisms.accounting import composition, transform
 from mechanisms.accounting.composition import Exact, exact_delta, exact_epsilon
 from mechanisms.accounting.conversion import epsilon_tight
 from mechanisms.accounting.domination import dominates
@@ -283,17 +283,22 @@ def test_a_law_lies_between_its_merged_and_its_spread_law_at_every_epsilon(loss:
 
 @pytest.mark.parametrize("copies", [2, 37, 300])
 @pytest.mark.parametrize("theta", [0.0, 0.05, 1.0])
-def test_the_error_of_a_convolution_is_within_its_bound(copies: int, theta: float) -> None:
+@pytest.mark.parametrize("shorter", [0, 1 << 12])
+def test_the_error_of_a_convolution_is_within_its_bound(
+    copies: int, theta: float, shorter: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     law = on_lattice(pure(Fraction(1, 5)), 1, log_negligible=-100.0)
-    found = tilted([(law, copies)], theta, first=-copies, points=1 << 12)
+    monkeypatch.setattr(transform, "SHORT", shorter)
+    found = tilted([(law, copies)], theta, lambda: (-copies, 1 << 12))
     masses = np.exp(law.logs + theta * law.steps)
     share = Fraction(float(masses[1] / masses.sum()))
     exact = [float(comb(copies, k) * share**k * (1 - share) ** (copies - k)) for k in range(copies + 1)]
-    error = np.zeros(1 << 12)
-    error[: copies + 1] = exact
-    error -= found.masses
+    start = int(np.flatnonzero(found.steps == -copies)[0])
+    error = found.masses.copy()
+    error[start : start + copies + 1] -= exact
     assert np.linalg.norm(error) < found.noise + found.error
-    assert found.noise < 1e-11 * copies
+    assert found.noise + found.error < 1e-11 * copies
+    assert found.whole == (shorter > 0)
 
 
 def test_masses_cut_off_are_within_what_was_called_negligible() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, dataclass, fields, replace
@@ -120,6 +121,16 @@ def test_its_file_states_its_guarantee_and_what_it_needs(example: Example) -> No
     said = sys.modules[type(example.mechanism).__module__].__doc__ or ""
     assert "Guarantee:" in said
     assert "Needs:" in said
+
+
+@EACH
+def test_no_float_is_on_the_way_from_counts_to_answers(example: Example) -> None:
+    modules = [type(example.mechanism).__module__, "mechanisms.prices", "mechanisms.noisy_counts", "mechanisms.scores"]
+    for module in modules:
+        nodes = list(ast.walk(ast.parse(Path(sys.modules[module].__file__ or "").read_text())))
+        assert [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, float)] == []
+        names = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in nodes}
+        assert {name for name in names if name == "random" or name.startswith("float")} == set()
 
 
 # Prices.

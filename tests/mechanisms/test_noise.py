@@ -275,7 +275,7 @@ def test_integers_of_any_size_are_held_at_the_limits() -> None:
 
 @pytest.mark.parametrize(
     "values", [np.array([1.0]), np.array([np.nan]), np.array([np.inf]), np.array([True]), np.array([2**63], np.uint64),
-               np.array([1], object), [1], 3, np.array(["7"])]
+               np.array([1], object), [1], 3, np.ma.array([1]), np.array(["7"])]
 )  # fmt: skip
 def test_only_arrays_of_integers_are_accepted_and_no_value_is_quoted(values: object) -> None:
     with pytest.raises(TypeError, match="expected an array of integers") as refusal:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mechanisms import randomised_response
 from mechanisms.noise.seeded import SeededBits
 from mechanisms.prices import GRAIN, ln_up, pure_to_rho
 from mechanisms.randomised_response import RandomisedResponse
@@ -69,6 +70,23 @@ def test_there_are_as_many_answers_as_records_and_none_of_none() -> None:
     for size in (0, 1, 7):
         answers = FIVE.measure(np.zeros(size, np.int64), Randomness())
         assert (answers.dtype, answers.shape) == (np.int64, (size,))
+
+
+def test_a_coin_is_tossed_and_another_code_drawn_for_every_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, int]] = []
+
+    def spied(name: str, stand_in: np.ndarray) -> None:
+        def drawing(of: object, count: int, bits: object) -> np.ndarray:
+            asked.append((of, count))
+            return stand_in
+
+        monkeypatch.setattr(randomised_response, name, drawing)
+
+    spied("coins", np.array([True, False, False, False]))
+    spied("uniform_below", np.array([3, 0, 2, 3]))
+    mechanism = RandomisedResponse(5, Fraction(3, 7))
+    assert mechanism.measure(np.array([0, 0, 2, 4]), Randomness()).tolist() == [0, 1, 3, 3]
+    assert asked == [(Fraction(3, 7), 4), (4, 4)]
 
 
 def test_as_many_codes_as_64_bits_hold_are_answered_without_a_wrap() -> None:
@@ -196,3 +214,5 @@ def test_nobody_answers_nothing_is_learned_and_nothing_is_uncertain() -> None:
 def test_a_number_of_answers_is_needed_for_every_code() -> None:
     with pytest.raises(ValueError, match="expected 5 numbers of answers"):
         FIVE.estimate([1, 2, 3])
+    with pytest.raises(TypeError):
+        COIN.estimate([1.5, 2.5])  # type: ignore[list-item]

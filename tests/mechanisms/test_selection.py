@@ -201,7 +201,7 @@ def test_a_scale_as_wide_as_the_scores_keeps_the_law_exact(kind: type, scale: Fr
 
 def test_coins_for_gaps_are_right_on_both_sides_of_64_bits() -> None:
     for gaps, scale in (
-        ([2**61], Fraction(2**62, 3)),
+        ([2**61], Fraction(2**63, 9)),
         ([2**64 - 1], Fraction(2**64)),
         ([3], Fraction(10**15, 10**14 + 1)),
     ):
