@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from math import ceil, floor
+from math import ceil, floor, isfinite
 
 from mechanisms.accounting.composition import Exact, exact_epsilon
 from mechanisms.accounting.conversion import (
@@ -89,7 +89,7 @@ class Statement:
 
     def price(self, name: str) -> Price:
         """The price of this name."""
-        return next(price for price in self.prices if price.name == name)
+        return {price.name: price for price in self.prices}[name]
 
 
 def state(plan: Plan, delta: Fraction | None) -> Statement:
@@ -123,7 +123,10 @@ def _basic(plan: Sequential) -> Price:
 def _advanced(plan: Sequential, delta: Fraction) -> Price:
     if plan.epsilons is None:
         return Price("advanced", None, NOT_PURE, publishable=False)
-    return Price("advanced", advanced_composition(plan.epsilons, delta), "shown for teaching", publishable=False)
+    epsilon = advanced_composition(plan.epsilons, delta)
+    if not isfinite(epsilon):
+        return Price("advanced", None, "larger than any float", publishable=False)
+    return Price("advanced", epsilon, "shown for teaching", publishable=False)
 
 
 def _optimal_pure(plan: Sequential, delta: Fraction) -> Price:
@@ -245,7 +248,8 @@ def _rho_gaussian(epsilon: Real, delta: Fraction, tight: Fraction) -> Fraction:
 def by_attribute(plan: Plan, delta: Fraction) -> dict[str, float]:
     """For each attribute the epsilon of what is told about it: the charges that resolve it, by the tight conversion.
 
-    It holds for neighbours that differ in this attribute of one unit only, as the 2020 certificate prints it.
+    It holds for neighbours that differ in this attribute of one unit only, as the 2020 certificate prints it. An
+    attribute that tells parallel parts apart must be among the attributes of their charges.
     """
     plan = _sequential(plan)
     attributes = sorted({attribute for charge in plan.charges for attribute in charge.attributes})

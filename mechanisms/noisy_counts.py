@@ -20,12 +20,27 @@ from mechanisms.randomness import Bits
 
 LIMIT = 2**62
 """Counts and sums are held at plus or minus this: a limit of slope 1, so no sensitivity grows."""
+CHUNK = 1 << 16
+"""Cells handled at a time: what is computed on the way stays in the processor's cache."""
 FURTHEST = LARGEST - LIMIT
 """Noisy counts are held at plus or minus this."""
 
 
 def add_noise(counts: NDArray[Any], law: Law, bits: Bits) -> Integers:
     """Counts of any shape with one draw of the law added to every cell, zeros included."""
-    held = np.clip(np.asarray(as_integers(counts)), -LIMIT, LIMIT)  # a masked array's hidden cells are noised too
-    noise = draw(law, held.size, bits).reshape(held.shape)
-    return np.clip(add_saturating(held, noise), -FURTHEST, FURTHEST)
+    cells = as_integers(counts).reshape(-1)
+    noisy = draw(law, cells.size, bits)
+    for start in range(0, cells.size, CHUNK):
+        chunk = slice(start, start + CHUNK)
+        _add(cells[chunk], noisy[chunk])
+    return noisy.reshape(counts.shape)
+
+
+def _add(counts: Integers, noise: Integers) -> None:
+    """Turns noise into noisy counts in place. Only the noise decides whether the sum could leave 64 bits."""
+    held = np.clip(counts, -LIMIT, LIMIT)
+    if -LIMIT < noise.min() and noise.max() < LIMIT:
+        held += noise
+    else:
+        held = add_saturating(held, noise)
+    np.clip(held, -FURTHEST, FURTHEST, out=noise)

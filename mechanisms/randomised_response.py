@@ -92,7 +92,7 @@ class RandomisedResponse:
 
         The other code is drawn for everyone, whether it is needed or not.
         """
-        true = np.asarray(as_integers(codes))
+        true = as_integers(codes)
         if ((true < 0) | (true >= self.choices)).any():
             raise ValueError(f"codes must be from 0 to {self.choices - 1}: every record has a declared code")
         keeps = coins(self.truth, true.size, bits).reshape(true.shape)

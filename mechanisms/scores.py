@@ -24,7 +24,7 @@ NARROW = 2**62
 
 def as_candidates(values: NDArray[Any]) -> Integers:
     """One integer for each candidate, in their declared order; at least one candidate."""
-    held = np.asarray(as_integers(values))
+    held = as_integers(values)
     if held.ndim != 1 or not held.size:
         raise ValueError(f"a selection needs one integer for each candidate, got an array of shape {held.shape}")
     return held

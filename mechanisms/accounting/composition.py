@@ -165,7 +165,8 @@ class Curve:
         for step, tilt in ((first, self.window.tilt_below), (law.steps[0] + points, self.window.tilt_above)):
             end = float(total.offset) + float(self.ladder.spacing) * float(step)
             bound = total.cumulants(tilt).bound + abs(tilt) * self.ladder.blur
-            mass += exp(min(0.0, bound - log_scale + (self.tilt - tilt) * end + 1e-9 * (abs(bound) + abs(tilt * end))))
+            roundings = 1e-9 * (abs(bound) + abs(tilt * end) + 1)
+            mass += exp(min(0.0, bound - log_scale + (self.tilt - tilt) * end + roundings))
         return mass
 
     def _above(self, epsilon: float) -> Tilted:
@@ -214,7 +215,7 @@ class Curve:
         exponents = epsilon - self._losses(law.steps, -1) + (other.log_scale - law.log_scale) + error
         against = weights * np.exp(np.minimum(exponents, 300.0))
         gains = law.masses * weights - other.masses * against
-        chosen = gains > 0
+        chosen = (gains > 0) & (exponents < 300.0)
         noise = law.noise * sqrt(float(weights[chosen] @ weights[chosen]))
         noise += other.noise * sqrt(float(against[chosen] @ against[chosen]))
         rounding = 8 * UNIT_ROUNDOFF * float((np.abs(law.masses) * weights)[chosen].sum())

@@ -20,7 +20,7 @@ import numpy as np
 from mechanisms.accounting.grids import merged, spread
 from mechanisms.accounting.losses import Floats, Loss
 
-FEW = 1024
+FEW = 256
 """Up to as many losses a law is used as it is; beyond, on a grid with half to all as many rungs."""
 MOST_STEPS = 1 << 22
 """A law with more losses is not compared: it would take longer than the answer is worth."""

@@ -179,7 +179,7 @@ def _worst(charge: Charge, delta: Fraction) -> Candidates:
             raise NoExactPrice(f"'{charge.query}' protects groups of {family.largest}: too many ways to spread them")
         if _merging_is_worse(charge, family, log_slack):
             found.update(family.merged_changes())
-            comparisons += family.sides * family.total
+            comparisons += family.sides * family.total if family.largest > 1 else 0
         else:
             found.update(family.changes())
     if len(found) > MOST_CHOICES:

@@ -1,8 +1,8 @@
 """The convolution of many laws at once, tilted, with a bound on what it may be wrong by.
 
 To keep relative accuracy at any delta the laws are first tilted: masses times exp(theta * step), scaled to add up to 1.
-Short sums are convolved as they stand: all terms are positive, so an output of n terms is off by a relative n u at most,
-with u = 2^-53. Long ones go through Fourier transforms. With N points and c_i copies of law x_i their errors are:
+Short sums are convolved as they stand: all terms are positive, so an output of n terms is off by a relative n u at
+most, with u = 2^-53. Long ones go through Fourier transforms. With N points and c_i copies of law x_i their errors are:
 
 * Transforms: |computed - true|_2 <= 16 u log2(N) |true|_2 each. (Higham 2002, Theorem 24.2: 6.7 u log2(N) for radix 2;
   the rest is room for the radices that numpy takes.) No transform of a tilted law is larger than 1, so the error of
@@ -29,7 +29,7 @@ from mechanisms.accounting.losses import UNIT_ROUNDOFF, Floats, Integers
 Complexes = NDArray[np.complex128]
 
 TRANSFORM_ERROR = 16 * UNIT_ROUNDOFF
-SHORT = 1 << 12
+SHORT = 1 << 10
 """Sums of fewer points are convolved without transforms."""
 LAST_DIGITS = 1e-12
 """Room for the roundings of a final sum: pairwise additions, and exponentials of at most 745 in size."""

@@ -39,11 +39,15 @@ SLACK = 24
 class Sampler:
     """All draws from one law; made once for each scale, then used from any thread."""
 
-    def __init__(self, law: Law, *, cells: int = 64, tail_bits: int = 22) -> None:
+    def __init__(self, law: Law, *, cells: int = 32, tail_bits: int = 22) -> None:
         self._law = law
         self._box_bits = law.box_bits(cells)
         self._box = 1 << self._box_bits
         self._boxes = max(2, divided_up(law.reach(tail_bits), self._box))
+        self._is_narrow = self._box_bits <= NARROW
+        furthest = self._boxes << self._box_bits
+        self._kind = np.int16 if furthest < 2**15 else np.int32 if furthest < 2**31 else np.int64
+        self._place_width = next((width for width in (8, 16, 32, 64) if self._box_bits <= width), WORD)
         wedge = [WEDGE] if self._box > 1 else []
         self._top = Inversion(self._running_weights, [*range(-self._boxes, self._boxes), *wedge, TAIL])
         if self._box > 1:
@@ -132,18 +136,19 @@ class Sampler:
         marks = self._top.guide.take(leads, mode="clip")
         if self._box == 1:
             drawn[:] = marks
-        elif self._box_bits <= NARROW:
-            np.left_shift(marks, self._box_bits, out=drawn, dtype=np.int64)
-            drawn += self._within(len(drawn), bits)
+        elif self._is_narrow:
+            near = np.left_shift(marks, self._box_bits, dtype=self._kind)
+            near += self._within(len(drawn), bits)
+            drawn[:] = near
         else:
             drawn[:] = saturated((marks.astype(object) << self._box_bits) + self._within(len(drawn), bits))
         return np.flatnonzero(marks <= TAIL)
 
     def _within(self, count: int, bits: Bits) -> NDArray[Any]:
         """Uniform places inside a box."""
-        if self._box_bits > NARROW:
+        if not self._is_narrow:
             return np.array([bits.integer(self._box_bits) for _ in range(count)], object)
-        width = next(width for width in (8, 16, 32, 64) if self._box_bits <= width)
+        width = self._place_width
         words = bits.words(count, width)
         places: NDArray[Any] = words >> words.dtype.type(width - self._box_bits)
         return places.view(np.int64) if width == WORD else places  # numpy would add unsigned 64-bit words as floats
@@ -152,17 +157,17 @@ class Sampler:
         """Draws that the first look did not decide, and whether each is accepted."""
         marks = self._top.guide.take(leads, mode="clip")
         undecided = np.flatnonzero(marks == UNDECIDED)
-        marks[undecided] = self._top.settle(leads[undecided], bits)
+        if len(undecided):
+            marks[undecided] = self._top.settle(leads[undecided], bits)
         accepted = np.ones(len(marks), np.bool_)
-        if self._box == 1:
-            values = marks.astype(np.int64)
-        else:
-            kind = np.int64 if self._box_bits <= NARROW else object
-            wide = (marks.astype(kind) << self._box_bits) + self._within(len(marks), bits).astype(kind)
+        values: NDArray[Any] = marks.astype(np.int64 if self._is_narrow else object)
+        if self._box > 1:
+            values = (values << self._box_bits) + self._within(len(marks), bits)
             wedges = np.flatnonzero(marks == WEDGE)
             if len(wedges):
-                wide[wedges], accepted[wedges] = self._draw_in_wedges(len(wedges), bits)
-            values = saturated(wide)
+                values[wedges], accepted[wedges] = self._draw_in_wedges(len(wedges), bits)
+        if not self._is_narrow:
+            values = saturated(values)
         for lane in np.flatnonzero(marks == TAIL):
             values[lane], accepted[lane] = self._draw_in_tail(bits)
         return values, accepted
@@ -175,9 +180,9 @@ class Sampler:
         steps = self._steps.draw(count, bits)
         within = self._within(count, bits)
         left = (bits.words(count, 8) >> np.uint8(7)).astype(np.int64)
-        distances = within + left if self._box_bits > NARROW else within.astype(np.int64) + left
+        distances = within + left
         accepted = self._accept(steps, distances, bits)
-        ends = steps.astype(object) if self._box_bits > NARROW else steps
+        ends = steps if self._is_narrow else steps.astype(object)
         values = (ends << self._box_bits) + distances
         return np.where(left == 1, -values, values), accepted
 

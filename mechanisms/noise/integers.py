@@ -19,15 +19,15 @@ def as_integers(values: NDArray[Any]) -> Integers:
         raise TypeError(f"expected an array of integers, got {type(values).__name__}")
     if values.dtype.kind not in "iu" or values.dtype == np.uint64:
         raise TypeError(f"expected an array of integers of at most 64 bits, got {values.dtype}: no float is noised")
-    return values.astype(np.int64)
+    return values.astype(np.int64, copy=False)
 
 
 def add_saturating(first: Integers, second: Integers) -> Integers:
     """first + second, held at plus or minus LARGEST. Every cell takes the same path, whatever its value."""
     total = first + second
-    wrapped = ((first ^ total) & (second ^ total)) < 0
-    limit = np.where(first < 0, -LARGEST, LARGEST)
-    return np.maximum(np.where(wrapped, limit, total), -LARGEST)
+    wrapped = (first ^ total) & (second ^ total)
+    limit = (first >> 63) ^ LARGEST
+    return np.maximum(np.where(wrapped < 0, limit, total), -LARGEST)
 
 
 def saturated(values: NDArray[Any]) -> Integers:

@@ -32,10 +32,10 @@ class Law:
     masses: tuple[arb, ...]
 
 
-def gaussian(variance: Fraction, shift: int) -> Law:
+def gaussian(variance: Fraction, shift: int, *, cut: int = CUT) -> Law:
     """The loss of discrete Gaussian noise x on a cell moved by shift: ln of density at x over density at x - shift."""
     ctx.prec = BITS
-    reach = isqrt(ceil(2 * variance * CUT)) + 1
+    reach = isqrt(ceil(2 * variance * cut)) + 1
     weights = [(-ball(Fraction(x * x) / (2 * variance))).exp() for x in range(-reach, reach + 1)]
     total = sum(weights, arb(0))
     losses = tuple(Fraction((x - shift) ** 2 - x**2) / (2 * variance) for x in range(-reach, reach + 1))

@@ -174,6 +174,21 @@ def test_what_is_too_long_to_sum_is_refused_by_name() -> None:
         exact_epsilon(gaussians(100, 10**7), TEN)
 
 
+def test_variances_whose_common_lattice_no_float_holds_go_to_a_grid(on_a_grid: None) -> None:
+    losses: dict[Loss, int] = {
+        GaussianLoss(Fraction(10**12 + 7 * place, 10**10 + 11 * place**2), 1): 1 for place in range(40)
+    }
+    assert float(common_spacing(list(losses))) == 0.0
+    found = exact_epsilon(losses, TEN)
+    assert found.epsilon < epsilon_tight(sum(loss.offset for loss in losses), TEN)
+
+
+def test_pure_losses_that_lie_on_no_grid_cost_hardly_more_than_their_sum(on_a_grid: None) -> None:
+    losses: dict[Loss, int] = {ResponseLoss(Fraction(1, 3), 4): 2, pure(Fraction(1, 7)): 3}
+    found = exact_epsilon(losses, Fraction(1, 10**100))
+    assert 1.0952 < found.epsilon < 1.0955
+
+
 def test_a_slack_is_taken_off_delta_and_may_not_use_it_up() -> None:
     plain, less = (exact_epsilon(gaussians(9, 4), TEN, slack=slack).epsilon for slack in (Fraction(0), TEN / 2))
     assert less == pytest.approx(exact_epsilon(gaussians(9, 4), TEN / 2).epsilon, rel=1e-9)

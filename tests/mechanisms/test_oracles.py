@@ -108,6 +108,18 @@ def test_one_mechanism_agrees_with_a_direct_sum_down_to_the_smallest_deltas(epsi
     assert truth.upper() <= arb(ours) <= truth.lower() * (1 + 1e-10)
 
 
+@pytest.mark.parametrize("delta", [TEN, Fraction(1, 10**100), Fraction(1, 10**300)])
+@pytest.mark.parametrize(("below", "shift", "often"), [(1000, 1, 1), (1000, 1, 2), (400, 3, 3), (30, 1, 4), (3, 2, 2)])
+def test_noise_far_narrower_than_a_count_is_priced_right_at_any_delta(
+    below: int, shift: int, often: int, delta: Fraction
+) -> None:
+    variance = Fraction(1, below)
+    truth = oracle.Composed([(oracle.gaussian(variance, shift, cut=1500), often)])
+    found = exact_epsilon({GaussianLoss(variance, shift): often}, delta)
+    assert truth.delta(found.epsilon).upper() <= oracle.ball(delta)
+    assert truth.delta(found.epsilon * (1 - 1e-6)).lower() > oracle.ball(delta)
+
+
 # dp-accounting: its losses are rounded up to multiples of an interval, by half of one on average for each mechanism.
 
 INTERVAL = 1e-3
