@@ -4,7 +4,7 @@ If a mechanism is (epsilon, delta)-DP, then P <= e^epsilon Q + delta for every e
 Q on its neighbour; so epsilon is at least log((P - delta) / Q). The draws come in three independent parts:
 
 * the first orders the outputs by how much likelier each is on one input than on the other;
-* the second chooses an event: the outputs up to a place in that order, the outputs below or above a value, or one value;
+* the second chooses an event: all outputs up to a place in that order, all below or above a value, or one value;
 * the third and largest counts how often the chosen event occurs, and the counts bound P from below and Q from above.
 
 `epsilon_at_least` is above the truth with probability at most FALSE_ALARM, so a result above a claim refutes the claim.
@@ -16,9 +16,8 @@ bits, and to `test_discrete_noise`, which counts that every cell is drawn for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,24 +29,22 @@ Draws = Callable[[int], Integers]
 """So many independent outputs of a mechanism on one input, each as one integer; a new call draws anew."""
 
 FALSE_ALARM = 2e-9
-"""How often an audit may exceed the truth: all audits of a run together, fewer than 300, less than once in 10^6 runs."""
-FOR_THE_CHOICE = 100_000
-"""The most draws that each of the first two parts takes; with few draws each takes a tenth."""
+"""How often an audit may exceed the truth: less than once in a million runs of all audits, which are fewer than 300."""
+FOR_THE_CHOICE = 1_000_000
+"""The most draws that each of the first two parts takes; else each takes a tenth."""
+CAUTIONS = (1.0, 3.0)
+"""Standard errors taken off what an event promises: little caution finds rare events, much is not misled by luck. Each
+gets its choice and its part of the false alarms, and the larger bound counts."""
 BLOCK = 1 << 20
 SPLITS = 200
 
 
 @dataclass(frozen=True)
 class Event:
-    """Some cells of a partition of the integers. A cell runs from its edge to the next; the outermost ones are open."""
+    """Some cells of a partition of the integers, and the input on which they are the likelier: 0 or 1."""
 
-    edges: Integers
-    cells: NDArray[np.bool_]
-    likelier_on_second: bool
-
-    def hits(self, outputs: Integers) -> int:
-        """How many of the outputs lie in the event."""
-        return int(np.count_nonzero(self.cells[_places(self.edges, outputs)]))
+    cells: Integers
+    likelier: int
 
 
 def epsilon_at_least(
@@ -56,53 +53,52 @@ def epsilon_at_least(
     """A lower bound on the epsilon at `delta` between two neighbouring inputs, from `draws` outputs on each."""
     few = min(draws // 10, FOR_THE_CHOICE)
     rest = draws - 2 * few
-    order, choice = ((first(few), second(few)) for _ in range(2))
-    event = choose_event(order, choice, of=rest, delta=delta)
-    likelier, other = (second, first) if event.likelier_on_second else (first, second)
-    hits, others = (sum(event.hits(draw(size)) for size in _blocks(rest)) for draw in (likelier, other))
-    return lower_bound(hits, others, of=rest, delta=delta, false_alarm=false_alarm)
+    outputs = [[draw(few) for draw in (first, second)] for _ in range(2)]
+    edges = np.unique(np.concatenate([*outputs[0], *outputs[1]]))
+    ordering, choosing = (np.stack([count_cells(edges, each) for each in part]) for part in outputs)
+    blocks = [min(BLOCK, rest - start) for start in range(0, rest, BLOCK)]
+    bounding = np.stack([sum(count_cells(edges, draw(size)) for size in blocks) for draw in (first, second)])
+
+    def bound(caution: float) -> float:
+        event = choose_event(ordering, choosing, caution=caution, of=rest, delta=delta)
+        hits = bounding[:, event.cells].sum(axis=1).tolist()
+        share = false_alarm / len(CAUTIONS)
+        return lower_bound(hits[event.likelier], hits[1 - event.likelier], of=rest, delta=delta, false_alarm=share)
+
+    return max(bound(caution) for caution in CAUTIONS)
 
 
-def _blocks(draws: int) -> Iterator[int]:
-    """Sizes that add up to `draws` and fit into memory."""
-    yield from (min(BLOCK, draws - start) for start in range(0, draws, BLOCK))
-
-
-def _places(edges: Integers, outputs: Integers) -> Integers:
-    """The cell of each output."""
-    return np.maximum(np.searchsorted(edges, outputs, side="right") - 1, 0)
+def count_cells(edges: Integers, outputs: Integers) -> Integers:
+    """How many outputs lie in each cell: from its edge to before the next, the first open below, the last above."""
+    places = np.maximum(np.searchsorted(edges, outputs, side="right") - 1, 0)
+    return np.bincount(places, minlength=len(edges))
 
 
 def choose_event(
-    order: tuple[Integers, Integers], choice: tuple[Integers, Integers], *, of: int, delta: float = 0.0
+    ordering: Integers, choosing: Integers, *, of: int, delta: float = 0.0, caution: float = CAUTIONS[-1]
 ) -> Event:
-    """The event that promises the largest bound from `of` more draws on each input."""
-    edges = np.unique(np.concatenate([*order, *choice]))
-    ordering, choosing = (
-        tuple(np.bincount(_places(edges, outputs), minlength=len(edges)) for outputs in part)
-        for part in (order, choice)
-    )
-    by_ratio = np.argsort(np.log(ordering[1] + 1) - np.log(ordering[0] + 1), kind="stable")
-    upwards = np.arange(len(edges))
-    best, found = -np.inf, Event(edges, np.ones(len(edges), np.bool_), likelier_on_second=False)
-    for swapped in (False, True):
-        more, less = choosing[::-1] if swapped else choosing
-        ratios = by_ratio[::-1] if swapped else by_ratio
-        for members, gather in ((upwards, np.cumsum), (upwards[::-1], np.cumsum), (ratios, np.cumsum), (upwards, None)):
-            counts = [each[members] if gather is None else gather(each[members]) for each in (more, less)]
-            promises = _promise(*counts, of=of, seen=len(choice[0]), delta=delta)
+    """The event that promises the largest bound from `of` more draws on each input.
+
+    Both arguments hold the outputs in each cell, in a row for each input. Events grow cell by cell from the left, from
+    the right or from the largest ratio of likelihoods downwards, or they are one cell.
+    """
+    upwards, best, chosen = np.arange(choosing.shape[1]), -np.inf, Event(np.arange(0), 0)
+    for side in (0, 1):
+        by_ratio = np.argsort(np.log((ordering[1 - side] + 1) / (ordering[side] + 1)), kind="stable")
+        orders = (upwards, upwards[::-1], by_ratio)
+        families = [(order, np.cumsum(choosing[:, order], axis=1), np.zeros_like(order)) for order in orders]
+        for order, counts, starts in [*families, (upwards, choosing, upwards)]:
+            promises = _promise(counts[side], counts[1 - side], caution, seen=choosing[0].sum(), of=of, delta=delta)
             place = int(promises.argmax())
             if promises[place] > best:
-                cells = np.zeros(len(edges), np.bool_)
-                cells[members[place] if gather is None else members[: place + 1]] = True
-                best, found = promises[place], Event(edges, cells, likelier_on_second=swapped)
-    return found
+                best, chosen = promises[place], Event(order[starts[place] : place + 1], side)
+    return chosen
 
 
-def _promise(hits: Any, others: Any, *, of: int, seen: int, delta: float) -> Reals:
-    """About the bound that an event will give; one standard error is taken off for the luck of being chosen."""
-    p = (hits - np.sqrt(hits)) / seen
-    q = np.minimum((others + np.sqrt(others) + 1) / seen, 1)
+def _promise(hits: Integers, others: Integers, caution: float, *, seen: int, of: int, delta: float) -> Reals:
+    """About the bound that an event will give: its counts, made worse by some standard errors (half one for a root)."""
+    p = np.maximum(np.sqrt(hits) - caution / 2, 0) ** 2 / seen
+    q = np.minimum((np.sqrt(others + 1) + caution / 2) ** 2 / seen, 1)
     low = p - 4.5 * np.sqrt(p * (1 - p) / of) - delta
     high = q + 4.5 * np.sqrt(q * (1 - q) / of)
     return np.log(np.maximum(low, 1e-300)) - np.log(high)

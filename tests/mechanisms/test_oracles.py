@@ -71,7 +71,8 @@ def check_against_the_balls(seed: str, *, excess: float, beside: bool = False) -
     for epsilon in (found.epsilon, found.epsilon / 2)[: 1 + beside]:
         ours, exact = exact_delta(losses, epsilon), truth.delta(epsilon)
         assert exact.upper() <= arb(ours), f"{seed}: delta below the truth"
-        assert arb(ours) <= exact.lower() * (1 + 1e-3) + 1e-300, f"{seed}: delta far above the truth"
+        beyond = truth.delta(epsilon * (1 - 1e-14)).upper()  # near the largest loss one digit of epsilon is much delta
+        assert arb(ours) <= beyond * (1 + 1e-3) + 1e-300, f"{seed}: delta far above the truth"
 
 
 @pytest.mark.parametrize("hundred", range(10))
@@ -81,8 +82,8 @@ def test_no_figure_is_below_the_truth_and_none_is_above_by_more_than_a_millionth
 
 
 @pytest.mark.slow
-def test_no_figure_of_ten_thousand_is_below_the_truth() -> None:
-    for number in range(10_000):
+def test_no_figure_of_four_thousand_is_below_the_truth() -> None:
+    for number in range(4_000):
         check_against_the_balls(f"slow.{number}", excess=1e-6, beside=True)
 
 
