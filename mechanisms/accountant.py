@@ -35,15 +35,31 @@ from mechanisms.accounting.parts import DifferentIdentity, Parallel, Sequential
 from mechanisms.charge import Charge
 from mechanisms.sensitivity import Relation, Unit
 
-__all__ = ["DifferentIdentity", "Parallel", "Sequential", "TooManyPoints"]
+__all__ = [
+    "DifferentIdentity",
+    "Parallel",
+    "Price",
+    "Sequential",
+    "Statement",
+    "across_releases",
+    "below_levels",
+    "by_attribute",
+    "convert",
+    "for_groups",
+    "gaussian_epsilon",
+    "onto_lattice",
+    "rho_for",
+    "rounded_up",
+    "state",
+]
 
-NOT_PURE = "a mechanism of this release has no pure price"
 Plan = Sequential | Iterable[Charge | Parallel]
 """The charges of one release, one after another."""
 
+NOT_PURE = "a mechanism of this release has no pure price"
+PURE_BUDGET = "a budget without delta has only the pure price"
 LEAST_EXACT_RHO = Fraction(1, 10**9)
 """Below this a search for the rho of an exact epsilon would sum for minutes."""
-PURE_BUDGET = "a budget without delta has only the pure price"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from mechanisms.accounting.groups import Candidates, NoExactPrice, candidates, e
 from mechanisms.charge import Charge
 from mechanisms.sensitivity import Counts, NoProvedBound, Relation, Rows, Scores, Sums, Unit
 
-Price = Callable[[Charge], Fraction]
+Currency = Callable[[Charge], Fraction]
+"""What one charge costs in a currency."""
 
 
 class DifferentIdentity(ValueError):  # noqa: N818 - a refusal of the privacy law, rule 9
@@ -76,7 +77,7 @@ class Parallel:
         """The price in zCDP."""
         return self._price(lambda charge: charge.rho)
 
-    def _price(self, price: Price) -> Fraction:
+    def _price(self, price: Currency) -> Fraction:
         _, relation = identity(self.charges)
         within = max(_total(part, price) for part in self._each)
         if relation is Relation.ADD_REMOVE:
@@ -102,7 +103,7 @@ class Parallel:
         return either([*within, *(together(pair) for pair in combinations(crossing, 2))])
 
 
-def _total(part: tuple[Charge, ...], price: Price) -> Fraction:
+def _total(part: tuple[Charge, ...], price: Currency) -> Fraction:
     return sum((price(charge) for charge in part), Fraction(0))
 
 

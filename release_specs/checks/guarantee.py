@@ -54,6 +54,21 @@ def a_cap_bounds_every_group(draft: Draft) -> Iterator[Finding]:
             path = ("privacy", "at_most", "keep_first")
             for member in _who_has(draft, capped, privacy.at_most.keep_first):
                 yield from condition_findings(draft, member, privacy.at_most.keep_first, path)
+                if member == privacy.protect:
+                    yield from _kept_for_its_own_sake(draft, member, privacy.at_most.keep_first, path)
+
+
+def _kept_for_its_own_sake(draft: Draft, member: str, keep_first: Condition, path: Path) -> Iterator[Finding]:
+    """Where records are protected, one of them may change its group, and with it which of all its rows are kept."""
+    decisive = dict.fromkeys(sorted(keep_first.columns()), path)
+    for word, where in _with_what_decides(draft, member, decisive):
+        attribute = draft.domain.attribute(member, word)
+        if attribute is not None and attribute.owner != member:
+            message = (
+                f"'{word}' belongs to {attribute.owner}, so one of {member} may change which rows are kept there, and "
+                f"no bound on that is proved; keep rows by a column of {member}"
+            )
+            yield error("no-proved-bound", where, message)
 
 
 @needs("microdata", "privacy", "tables")
@@ -97,7 +112,7 @@ def every_table_is_inside_the_guarantee(draft: Draft) -> Iterator[Finding]:
             if protect not in spec.privacy.caps:
                 yield from _group_columns_need_a_cap(draft, name, table, entity)
             else:
-                yield from _group_columns_are_for_counts(draft, name, table, entity)
+                yield from _only_counts_beside_a_cap(draft, name, table, entity)
 
 
 def _group_columns_need_a_cap(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
@@ -111,21 +126,23 @@ def _group_columns_need_a_cap(draft: Draft, name: str, table: Table, entity: str
         yield error("cap-missing", ("tables", name, "at"), message, at_key=True)
 
 
-def _group_columns_are_for_counts(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
-    """With a cap, counts by a column of the group are bounded; sums, and rows in several cells, are not proved."""
-    attributes = [draft.domain.attribute(entity, word) for word in table.attributes]
-    several = any(attribute is not None and attribute.up_to > 1 for attribute in attributes)
-    if not (table.sum or table.mean or several):
-        return
-    what = "rows with several answers" if several else "sums"
-    for word, owner, path in _group_names_used(draft, name, table, entity):
-        message = f"'{word}' belongs to {owner}, and no bound on {what} by it is proved; leave it out"
-        yield error("no-proved-bound", path, message)
-    if any(owner != entity for owner in _area_owners(draft, table, entity)):
+def _only_counts_beside_a_cap(draft: Draft, name: str, table: Table, entity: str) -> Iterator[Finding]:
+    """Under a cap a row that comes displaces another; the bound on that is proved for counts of one cell each."""
+    path: Path = ("tables", name)
+    kinds = {"sum": "sums", "mean": "means", "most_common": "the most common code"}
+    refused: dict[str, Path] = {what: (*path, word) for word, what in kinds.items() if getattr(table, word) is not None}
+    if table.mechanism == "randomised_response":
+        refused["randomised response"] = (*path, "mechanism")
+    for index, word in enumerate(table.attributes):
+        attribute = draft.domain.attribute(entity, word)
+        if attribute is not None and attribute.up_to > 1:
+            refused[f"rows with several answers ('{word}')"] = (*path, "by", index)
+    for what, where in refused.items():
         message = (
-            f"the area is a column of the group, and no bound on {what} by it is proved; give {entity} an area column"
+            f"{entity} are capped, so one of them may displace another, and no bound on {what} is proved beside that; "
+            f"take {entity} out of privacy.at_most, or leave it out"
         )
-        yield error("no-proved-bound", ("tables", name, "at"), message, at_key=True)
+        yield error("no-proved-bound", where, message)
 
 
 def _area_owners(draft: Draft, table: Table, entity: str) -> set[str]:

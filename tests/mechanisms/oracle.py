@@ -2,7 +2,7 @@
 
 Every law of loss is written down anew from its definition, as a polynomial whose coefficients are the probabilities of
 evenly spaced losses. Products of polynomials compose. All arithmetic is in balls (python-flint), so every result comes
-with its own error bound. Gaussian noise is cut where less than 10^-80 lies beyond.
+with its own error bound. Gaussian noise is cut where less than 10^-50 lies beyond.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from math import ceil, isqrt, lcm
 from flint import arb, arb_poly, ctx, fmpq
 
 BITS = 330
-CUT = 190
-"""Noise is cut where its density is exp(-190), below 10^-82, of the highest."""
+CUT = 120
+"""Noise is cut where its density is exp(-120), below 10^-52, of the highest; for deltas below 10^-30 cut it later."""
 
 
 def ball(value: Fraction | float) -> arb:

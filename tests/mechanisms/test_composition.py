@@ -174,7 +174,8 @@ def test_what_is_too_long_to_sum_is_refused_by_name() -> None:
         exact_epsilon(gaussians(100, 10**7), TEN)
 
 
-def test_variances_whose_common_lattice_no_float_holds_go_to_a_grid(on_a_grid: None) -> None:
+@pytest.mark.usefixtures("on_a_grid")
+def test_variances_whose_common_lattice_no_float_holds_go_to_a_grid() -> None:
     losses: dict[Loss, int] = {
         GaussianLoss(Fraction(10**12 + 7 * place, 10**10 + 11 * place**2), 1): 1 for place in range(40)
     }
@@ -183,7 +184,8 @@ def test_variances_whose_common_lattice_no_float_holds_go_to_a_grid(on_a_grid: N
     assert found.epsilon < epsilon_tight(sum(loss.offset for loss in losses), TEN)
 
 
-def test_pure_losses_that_lie_on_no_grid_cost_hardly_more_than_their_sum(on_a_grid: None) -> None:
+@pytest.mark.usefixtures("on_a_grid")
+def test_pure_losses_that_lie_on_no_grid_cost_hardly_more_than_their_sum() -> None:
     losses: dict[Loss, int] = {ResponseLoss(Fraction(1, 3), 4): 2, pure(Fraction(1, 7)): 3}
     found = exact_epsilon(losses, Fraction(1, 10**100))
     assert 1.0952 < found.epsilon < 1.0955
@@ -298,22 +300,38 @@ def test_a_law_lies_between_its_merged_and_its_spread_law_at_every_epsilon(loss:
 
 @pytest.mark.parametrize("copies", [2, 37, 300])
 @pytest.mark.parametrize("theta", [0.0, 0.05, 1.0])
-@pytest.mark.parametrize("shorter", [0, 1 << 12])
-def test_the_error_of_a_convolution_is_within_its_bound(
-    copies: int, theta: float, shorter: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_short_sums_are_right_to_their_last_digits(copies: int, theta: float) -> None:
     law = on_lattice(pure(Fraction(1, 5)), 1, log_negligible=-100.0)
-    monkeypatch.setattr(transform, "SHORT", shorter)
-    found = tilted([(law, copies)], theta, lambda: (-copies, 1 << 12))
+    found = tilted([(law, copies)], theta, lambda: (0, 0))
     masses = np.exp(law.logs + theta * law.steps)
     share = Fraction(float(masses[1] / masses.sum()))
     exact = [float(comb(copies, k) * share**k * (1 - share) ** (copies - k)) for k in range(copies + 1)]
-    start = int(np.flatnonzero(found.steps == -copies)[0])
+    assert found.whole
+    assert found.steps.tolist() == list(range(-copies, 1))
+    assert found.masses.tolist() == pytest.approx(exact, rel=found.error)
+    assert found.noise == 0.0
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.05, 0.5])
+@pytest.mark.parametrize("copies", [2, 37, 400])
+def test_the_error_of_a_transform_is_within_its_bound_and_the_bound_is_not_absurd(
+    copies: int, theta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    laws = [
+        (on_lattice(loss, 1, log_negligible=-100.0), copies)
+        for loss in (pure(Fraction(1, 5)), LaplaceLoss(Fraction(9), 3))
+    ]
+    span = (-4 * copies, 1 << 12)
+    monkeypatch.setattr(transform, "SHORT", 1 << 20)
+    direct = tilted(laws, theta, lambda: span)
+    monkeypatch.setattr(transform, "SHORT", 0)
+    found = tilted(laws, theta, lambda: span)
     error = found.masses.copy()
-    error[start : start + copies + 1] -= exact
-    assert np.linalg.norm(error) < found.noise + found.error
-    assert found.noise + found.error < 1e-11 * copies
-    assert found.whole == (shorter > 0)
+    error[: direct.masses.size] -= direct.masses
+    assert direct.whole
+    assert not found.whole
+    assert np.linalg.norm(error) < found.noise < 1e-10
+    assert found.noise < 1e6 * np.linalg.norm(error)
 
 
 def test_masses_cut_off_are_within_what_was_called_negligible() -> None:
