@@ -9,9 +9,9 @@ Q on its neighbour; so epsilon is at least log((P - delta) / Q). The draws come 
 
 `epsilon_at_least` is above the truth with probability at most FALSE_ALARM, so a result above a claim refutes the claim.
 A result below it proves nothing: rare faults stay unseen. At epsilon 1 noise that is missing in one of a thousand draws
-adds 0.0014 to the truth, and no affordable number of draws shows that; it shows at a small epsilon, where the exact
-value stands out of wide noise. What is rarer still is left to `test_enumeration`, which follows every string of random
-bits, and to `test_discrete_noise`, which counts that every cell is drawn for.
+adds 0.0022 to the truth, which ten million draws do not show; a million show it at epsilon 1/1000, where the exact
+value stands out of the wide noise. What is rarer still is left to `test_enumeration`, which follows every string of
+random bits, and to `test_discrete_noise`, which counts that every cell is drawn for.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every draw goes through `measure` and real entropy, as in a release. How close an audit comes is asked for with five
 standard errors to spare, so that a failure means something. The quick audits take 10^5 draws where that leaves room and
 4 * 10^5 elsewhere, the slow ones 10^7 and more. Selections are drawn one a call, about a tenth of a millisecond each:
-they take 10^4 and 2 * 10^5.
+they take 10^4 and 10^5.
 """
 
 from __future__ import annotations
@@ -86,14 +86,17 @@ def pure_cases(epsilon: Fraction) -> list[Case]:
 
 
 def gaussian_cases() -> list[Case]:
-    """The discrete Gaussian against its exact epsilon at delta. Rare events decide, so it takes more draws."""
+    """The discrete Gaussian against its exact epsilon at delta.
+
+    Rare events decide: 10^5 draws show 0.7 of it, but one audit in a hundred less than 0.6. Hence more draws.
+    """
     one, many = Counts(one_cell=True), Counts()
-    quick, slow, most = (400_000, 0.60), (2 * 10**7, 0.95), (4 * 10**7, 0.95)
+    quick, slow, most, rough = (400_000, 0.60), (2 * 10**7, 0.95), (4 * 10**7, 0.95), (3 * 10**7, 0.94)
     return [
         Case("a count", lambda: gaussian(4, one, RECORD, ADD_REMOVE, counts=[0], other=[1]), quick, slow),
         Case("a moving record", lambda: gaussian(8, many, RECORD, REPLACE, counts=[2, 5], other=[3, 4]), quick, most),
-        Case("a household", lambda: gaussian(36, many, Unit(3), ADD_REMOVE, counts=[2, 5], other=[2, 8]), quick, most),
-        Case("eighty variances", variances, quick, (2 * 10**7, 0.94)),
+        Case("a household", lambda: gaussian(36, many, Unit(3), ADD_REMOVE, counts=[2, 5], other=[2, 8]), quick, rough),
+        Case("eighty variances", variances, quick, rough),
     ]
 
 
@@ -145,14 +148,14 @@ class Choice:
 
 
 EVEN = [0, 0, 0, 0, 0]
-FLIPPED = Choice(PermuteAndFlip, permute_and_flip_law, 1, [0, 0], [1, -1], reach=1, quick=0.7, slow=0.93)
+FLIPPED = Choice(PermuteAndFlip, permute_and_flip_law, 1, [0, 0], [1, -1], reach=0.999, quick=0.7, slow=0.90)
 CHOICES = [
     FLIPPED,
-    Choice(PermuteAndFlip, permute_and_flip_law, 3, [0, 0], [1, -1], reach=1, quick=0.74, slow=0.94),
-    Choice(ExponentialMechanism, exponential_law, 1, EVEN, [1, 1, 1, 1, -1], reach=0.86, quick=0.44, slow=0.87),
-    Choice(ExponentialMechanism, exponential_law, 3, EVEN[1:], [1, 1, 1, -1], reach=0.9, quick=0.64, slow=0.91),
-    Choice(NoisyMax, noisy_max_law, 1, EVEN, [-1, 1, 1, 1, 1], reach=0.97, quick=0.55, slow=0.89),
-    Choice(NoisyMax, noisy_max_law, 3, EVEN[1:], [-1, 1, 1, 1], reach=0.98, quick=0.74, slow=0.94),
+    Choice(PermuteAndFlip, permute_and_flip_law, 3, [0, 0], [1, -1], reach=0.999, quick=0.74, slow=0.91),
+    Choice(ExponentialMechanism, exponential_law, 1, EVEN, [1, 1, 1, 1, -1], reach=0.86, quick=0.44, slow=0.82),
+    Choice(ExponentialMechanism, exponential_law, 3, EVEN[1:], [1, 1, 1, -1], reach=0.9, quick=0.64, slow=0.88),
+    Choice(NoisyMax, noisy_max_law, 1, EVEN, [-1, 1, 1, 1, 1], reach=0.97, quick=0.55, slow=0.85),
+    Choice(NoisyMax, noisy_max_law, 3, EVEN[1:], [-1, 1, 1, 1], reach=0.98, quick=0.74, slow=0.91),
 ]
 EACH = pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: f"{choice.kind.__name__} {choice.epsilon}")
 
@@ -167,10 +170,10 @@ def test_selections_show_no_more_than_the_claim_and_most_of_what_two_rows_of_sco
 @pytest.mark.slow
 @EACH
 def test_many_selections_show_nearly_all_that_two_rows_of_scores_can_lose(choice: Choice) -> None:
-    assert choice.slow * choice.loss() <= choice.pair().seen(200_000) <= 1
+    assert choice.slow * choice.loss() <= choice.pair().seen(100_000) <= 1
 
 
-@pytest.mark.parametrize(("draws", "least"), [(5_000, 0.34), pytest.param(100_000, 0.84, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("draws", "least"), [(5_000, 0.34), pytest.param(50_000, 0.78, marks=pytest.mark.slow)])
 def test_a_median_shows_no_more_than_the_claim_and_most_of_what_two_tables_can_lose(draws: int, least: float) -> None:
     half, shape, counts, other = Fraction(1, 2), Scores(quantile=Fraction(1, 2)), [0, 0, 1, 0], [1, 0, 1, 0]
     mechanism = ExponentialMechanism.costing(shape.sensitivity(RECORD, ADD_REMOVE), epsilon=Fraction(3))
@@ -266,7 +269,7 @@ def test_a_planted_fault_shows_as_more_than_the_claim(fault: str) -> None:
 
 
 def test_noise_missing_in_one_of_a_thousand_tables_stays_below_the_claim_at_epsilon_one() -> None:
-    """The limit of an audit, on record: the fault adds 0.0014 to epsilon 1. It is caught at 1/1000, above."""
+    """The limit of an audit, on record: the fault adds 0.0022 to epsilon 1. It is caught at 1/1000, above."""
     assert 0.9 < faulty(without_noise(ONE, every=1000)).seen(10**5) < 1
 
 
