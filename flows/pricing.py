@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +107,10 @@ def _rhos(text: str, delta: Fraction) -> tuple[dict[str, Any], list[str]]:
     from mechanisms.prices import pure_to_rho
 
     epsilon = _positive("--epsilon", text)
-    found = rho_for(epsilon, delta)
+    try:
+        found = rho_for(epsilon, delta)
+    except ValueError as fault:
+        raise UserError(f"--epsilon {text}: {fault}") from None
     rhos = {"simple": found.simple, "tight": found.tight, "gaussian": found.gaussian}
     pure = pure_to_rho(epsilon)
     answer = {
@@ -116,15 +120,22 @@ def _rhos(text: str, delta: Fraction) -> tuple[dict[str, Any], list[str]]:
         "pure_rho": str(pure),
     }
     lines = [f"epsilon {text} at delta {_plain(delta)} buys rho"]
-    lines += [f"  {float(rho):.12f}  {name}: {CONVERSIONS[name]}" for name, rho in rhos.items()]
-    lines.append(f"Spent as pure epsilon, without delta, it enters an account of rho at {float(pure):.12f}.")
+    lines += [f"  {_decimals(rho)}  {name}: {CONVERSIONS[name]}" for name, rho in rhos.items()]
+    lines.append(f"Spent as pure epsilon, without delta, it enters an account of rho at {_decimals(pure)}.")
     return answer, lines
 
 
 def _up(epsilon: float) -> str:
     from mechanisms.accountant import rounded_up
 
-    return f"{rounded_up(epsilon):>9} ({epsilon:.6g})"
+    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(epsilon)
+    return f"{rounded_up(epsilon):>9} ({digits:f})"
+
+
+def _decimals(rho: Fraction) -> str:
+    """A multiple of 10^-12 with all its digits."""
+    whole, rest = divmod(rho * 10**12, 10**12)
+    return f"{whole}.{int(rest):012d}"
 
 
 def _plain(number: Fraction) -> str:

@@ -18,6 +18,7 @@ from math import ceil, floor, isfinite
 
 from mechanisms.accounting.composition import Exact, exact_epsilon
 from mechanisms.accounting.conversion import (
+    LARGEST_RHO,
     Real,
     advanced_composition,
     check_delta,
@@ -30,7 +31,7 @@ from mechanisms.accounting.conversion import (
     rho_tight,
 )
 from mechanisms.accounting.groups import NoExactPrice
-from mechanisms.accounting.losses import GaussianLoss, Loss, TooManyPoints, pure
+from mechanisms.accounting.losses import GaussianLoss, TooManyPoints, pure
 from mechanisms.accounting.parts import DifferentIdentity, Parallel, Sequential
 from mechanisms.charge import Charge
 from mechanisms.sensitivity import Relation, Unit
@@ -81,7 +82,8 @@ class Price:
 
 def rounded_up(epsilon: Real) -> Decimal:
     """The smallest number of two decimals that is not below epsilon."""
-    return Decimal(ceil(Fraction(epsilon) * 100)).scaleb(-2)
+    hundredths = ceil(Fraction(epsilon) * 100)
+    return Decimal(f"{hundredths // 100}.{hundredths % 100:02d}")  # from text: exact in every decimal context
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +120,20 @@ def state(plan: Plan, delta: Fraction | None) -> Statement:
         prices += [
             _advanced(plan, delta),
             _optimal_pure(plan, delta),
-            Price("zCDP simple", epsilon_simple(plan.rho, delta)),
-            Price("zCDP tight", epsilon_tight(plan.rho, delta)),
+            _concentrated("zCDP simple", epsilon_simple, plan.rho, delta),
+            _concentrated("zCDP tight", epsilon_tight, plan.rho, delta),
             _exact(plan, delta),
         ]
     else:
         names = ("advanced", "optimal pure", "zCDP simple", "zCDP tight", "exact")
         prices += [Price(name, None, PURE_BUDGET, publishable=name != "advanced") for name in names]
     return Statement(first.unit, first.relation, delta, plan.rho, tuple(prices))
+
+
+def _concentrated(name: str, convert: Callable[[Fraction, Fraction], float], rho: Fraction, delta: Fraction) -> Price:
+    if rho > LARGEST_RHO:
+        return Price(name, None, f"rho is above {LARGEST_RHO}")
+    return Price(name, convert(rho, delta))
 
 
 def _sequential(plan: Plan) -> Sequential:
@@ -149,8 +157,8 @@ def _optimal_pure(plan: Sequential, delta: Fraction) -> Price:
     """Every part as randomised response: the best that is true of all pure mechanisms with these epsilons."""
     if plan.epsilons is None:
         return Price("optimal pure", None, NOT_PURE)
-    losses: Counter[Loss] = Counter(pure(epsilon) for epsilon in plan.epsilons)
-    return _composed("optimal pure", lambda: exact_epsilon(losses, delta))
+    epsilons = plan.epsilons
+    return _composed("optimal pure", lambda: exact_epsilon(Counter(map(pure, epsilons)), delta))
 
 
 def _exact(plan: Sequential, delta: Fraction) -> Price:
@@ -264,7 +272,8 @@ def _rho_gaussian(epsilon: Real, delta: Fraction, tight: Fraction) -> Fraction:
 def by_attribute(plan: Plan, delta: Fraction) -> dict[str, float]:
     """For each attribute the epsilon of what is told about it: the charges that resolve it, by the tight conversion.
 
-    It holds for neighbours that differ in this attribute of one unit only, as the 2020 certificate prints it. An
+    It holds for neighbours that differ in this attribute of one unit only, as the 2020 certificate prints it. Such a
+    unit leaves one cell and enters another: whatever the relation of the plan, the prices are those of replace. An
     attribute that tells parallel parts apart must be among the attributes of their charges.
     """
     plan = _sequential(plan)
@@ -275,7 +284,8 @@ def by_attribute(plan: Plan, delta: Fraction) -> dict[str, float]:
 def below_levels(plan: Plan, delta: Fraction, *, levels: Sequence[str]) -> dict[str, float]:
     """For each level but the finest the epsilon of where within it a unit is: the charges of all finer levels.
 
-    `levels` runs from the whole to the smallest areas. It holds for neighbours that differ only below the level.
+    `levels` runs from the whole to the smallest areas. It holds for neighbours that differ only below the level, at
+    the prices of replace.
     """
     plan = _sequential(plan)
     unknown = {charge.level for charge in plan.charges} - set(levels)
@@ -294,12 +304,15 @@ def _is_at(levels: frozenset[str], charge: Charge) -> bool:
 
 
 def _tight(part: Sequential | None, delta: Fraction) -> float:
-    return 0.0 if part is None else epsilon_tight(part.rho, delta)
+    return 0.0 if part is None else epsilon_tight(part.under(Relation.REPLACE).rho, delta)
 
 
 def across_releases(rhos: Iterable[Fraction], delta: Fraction) -> float:
     """The epsilon of several releases, each chosen after the ones before: the sum of rho, converted once."""
-    return epsilon_tight(sum(rhos, Fraction(0)), delta)
+    spent = list(rhos)
+    if min(spent, default=Fraction(0)) < 0:
+        raise ValueError("no release gives back what another has spent: every rho is positive")
+    return epsilon_tight(sum(spent, Fraction(0)), delta)
 
 
 def onto_lattice(variance: Fraction, quantum: Fraction) -> Fraction:

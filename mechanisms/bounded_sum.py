@@ -69,9 +69,9 @@ class BoundedSum:
 
     def totals(self, ticks: NDArray[Any], cells: NDArray[Any], *, size: int) -> Integers:
         """The exact sums of clipped values, limited to 2^62 in size. Confidential: no noise has been added."""
-        values, places = as_integers(ticks), np.asarray(as_integers(cells))
+        values, places = as_integers(ticks), as_integers(cells)
         if values.ndim != 1 or values.shape != places.shape:
-            raise ValueError(f"every value has one cell, got {values.shape} values and {places.shape} cells")
+            raise ValueError("every value has one cell: two rows of integers of one length")
         if size < 1 or (self.shape.one_cell and size != 1):
             raise ValueError(f"a sum has as many cells as it was priced for, got {size}")
         if ((places < 0) | (places >= size)).any():

@@ -68,8 +68,14 @@ class Charge:
 
     def __post_init__(self) -> None:
         name = self.mechanism.name
-        if name in MEASURES and type(self.shape) not in MEASURES[name]:
+        if type(self.shape) not in MEASURES.get(name, ()):
             raise ValueError(f"query '{self.query}': {name} has no price for {_kind(self.shape)}")
+        if isinstance(self.shape, Scores) and self.shape.quantile is not None and name != "exponential":
+            raise ValueError(
+                f"query '{self.query}': a quantile is selected by the exponential mechanism, not by {name}"
+            )
+        if type(self.attributes) is not frozenset:
+            raise TypeError(f"attributes are a frozenset of names, got {type(self.attributes).__name__}")
         self.shape.sensitivity(self.unit, self.relation)  # a charge without a proved bound cannot exist
 
     @property

@@ -39,7 +39,7 @@ def add_noise(counts: NDArray[Any], law: Law, bits: Bits) -> Integers:
 def _add(counts: Integers, noise: Integers) -> None:
     """Turns noise into noisy counts in place. Only the noise decides whether the sum could leave 64 bits."""
     held = np.clip(counts, -LIMIT, LIMIT)
-    if -LIMIT < noise.min() and noise.max() < LIMIT:
+    if noise.min() > -LIMIT and noise.max() < LIMIT:
         held += noise
     else:
         held = add_saturating(held, noise)

@@ -22,7 +22,7 @@ KEPT = 4096
 """Prices remembered; a plan asks for the same ones again and again."""
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=KEPT, typed=True)
 def ln_up(odds: Fraction) -> Fraction:
     """The natural logarithm of odds of at least 1, rounded up."""
     if odds < 1:
@@ -48,7 +48,7 @@ def _exp_reaches(odds: Fraction, x: Fraction) -> bool:
         precision *= 2
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=KEPT, typed=True)
 def exp_down(x: Fraction) -> Fraction:
     """exp(x) for x >= 0, rounded down: the largest odds that a pure price of x buys."""
 
@@ -58,7 +58,7 @@ def exp_down(x: Fraction) -> Fraction:
     return _rounded(floor, bounds, x, FIRST_PRECISION + 2 * ceil(x))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=KEPT, typed=True)
 def pure_to_rho(epsilon: Fraction, times: Fraction = Fraction(1)) -> Fraction:
     """times * epsilon * tanh(epsilon / 2), rounded up once: what pure mechanisms cost in zCDP.
 

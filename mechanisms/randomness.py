@@ -94,6 +94,10 @@ class Randomness:
 
     generator: Generator = Generator.CHACHA20
 
+    def __post_init__(self) -> None:
+        if type(self.generator) is not Generator:
+            raise TypeError(f"a generator is a Generator, got {type(self.generator).__name__}")
+
     def bits(self) -> Bits:
         """A new stream under a new key."""
         if self.generator is Generator.KERNEL:

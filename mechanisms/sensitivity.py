@@ -103,7 +103,21 @@ def _bound(l1: int | Fraction, l2_squared: int | Fraction) -> Sensitivity:
     return Sensitivity(Fraction(l1), Fraction(l2_squared))
 
 
+def _require(kind: type, **values: object) -> None:
+    """A text equals the member of an enumeration that it names and is not that member, so types are compared."""
+    for name, value in values.items():
+        if type(value) is not kind:
+            raise TypeError(f"{name} is a {kind.__name__}, got {type(value).__name__}")
+
+
+def _identified(unit: Unit, relation: Relation) -> None:
+    _require(Unit, unit=unit)
+    _require(Relation, relation=relation)
+
+
 def _check_rows(of: Rows, by: Decides, cap: int | None) -> None:
+    _require(Rows, of=of)
+    _require(Decides, by=by)
     if cap is not None:
         _check_whole(1, cap=cap)
     if of is Rows.GROUPS and cap is not None:
@@ -130,6 +144,7 @@ class Counts:
     def __post_init__(self) -> None:
         _check_whole(1, answers=self.answers)
         _check_rows(self.of, self.by, self.cap)
+        _require(bool, one_cell=self.one_cell)
         if self.one_cell and self.answers > 1:
             raise ValueError("a query of one cell counts each record at most once")
 
@@ -140,6 +155,7 @@ class Counts:
 
     def sensitivity(self, unit: Unit, relation: Relation) -> Sensitivity:
         """The exact bound for one unit."""
+        _identified(unit, relation)
         if unit.is_group or self.depends_on_the_row_alone:
             return self._of_rows_that_come_and_go(unit, relation)
         return self._of_rows_that_others_move(relation)
@@ -184,6 +200,7 @@ class Sums:
 
     def __post_init__(self) -> None:
         _check_rows(self.of, self.by, self.cap)
+        _require(bool, one_cell=self.one_cell)
         if type(self.low) is not int or type(self.high) is not int:
             raise ValueError(f"clips are Python integers, got {self.low!r} and {self.high!r}")
         if self.low > self.high:
@@ -203,6 +220,7 @@ class Sums:
 
     def sensitivity(self, unit: Unit, relation: Relation) -> Sensitivity:
         """The exact bound for one unit. Under replace a value may cross the whole clip inside one cell."""
+        _identified(unit, relation)
         if not unit.is_group and (self.of is Rows.GROUPS or not self.depends_on_the_row_alone):
             raise NoProvedBound("sums of groups, by a group or beside a cap have no proved bound for one record")
         rows, furthest, width = unit.rows(self.of, self.cap), self.furthest, self.high - self.low
@@ -245,6 +263,7 @@ class Scores:
 
     def sensitivity(self, unit: Unit, relation: Relation) -> Sensitivity:
         """The bound on one score, in both places."""
+        _identified(unit, relation)
         if not unit.is_group and not self.depends_on_the_row_alone:
             raise NoProvedBound("scores by a group, by its members or beside a cap have no proved bound for one record")
         furthest = Fraction(1)
@@ -279,6 +298,7 @@ class Responses:
 
     def sensitivity(self, unit: Unit, relation: Relation) -> Sensitivity:
         """The number of answers that one unit gives."""
+        _identified(unit, relation)
         if relation is not Relation.REPLACE:
             raise NoProvedBound("randomised response publishes how many answered: it needs neighbours: replace")
         if not unit.is_group and self.cap is not None:

@@ -19,6 +19,7 @@ from mechanisms.prices import GRAIN
 
 MARGIN = 1e-13
 """What an epsilon is pushed up by, relative to the absolute size of its terms."""
+SMALLEST_RHO = Fraction(1, 10**300)
 LARGEST_RHO = 10**9
 """No release is anywhere near; above it the conversions would only lose digits."""
 
@@ -32,9 +33,11 @@ def check_delta(delta: Fraction) -> None:
         raise ValueError(f"delta must lie between 0 and 1, got {delta}")
 
 
-def _check_rho(rho: Fraction) -> None:
+def _checked_rho(rho: Fraction) -> Fraction:
+    """A rho that floats can hold; one below all of them is taken for the smallest."""
     if not 0 < rho <= LARGEST_RHO:
         raise ValueError(f"rho must be positive and at most {LARGEST_RHO}, got {rho}")
+    return max(rho, SMALLEST_RHO)
 
 
 def log_inverse(delta: Fraction) -> float:
@@ -53,8 +56,8 @@ def _raised(*terms: float) -> float:
 
 def epsilon_simple(rho: Fraction, delta: Fraction) -> float:
     """rho + 2 sqrt(rho ln(1/delta)), rounded up."""
-    _check_rho(rho)
-    return _raised(float(rho), 2 * sqrt(rho * log_inverse(delta)))
+    amount = float(_checked_rho(rho))
+    return _raised(amount, 2 * sqrt(amount * log_inverse(delta)))
 
 
 def epsilon_tight(rho: Fraction, delta: Fraction) -> float:
@@ -63,8 +66,7 @@ def epsilon_tight(rho: Fraction, delta: Fraction) -> float:
     Every order gives a valid epsilon, so a search that stops early costs tightness only. At a fixed epsilon the
     logarithm of delta is convex in a, so the epsilons have one valley and a golden section finds its floor.
     """
-    _check_rho(rho)
-    amount, surprise = float(rho), log_inverse(delta)
+    amount, surprise = float(_checked_rho(rho)), log_inverse(delta)
 
     def epsilon(log_excess: float) -> float:
         excess = exp(log_excess)  # a - 1
@@ -121,6 +123,7 @@ def largest_rho(fits: Callable[[Fraction], bool], *, start: Fraction = GRAIN) ->
     high = 2 * low  # in grains: low fits, high does not
     while high * GRAIN <= LARGEST_RHO and fits(high * GRAIN):
         low, high = high, 2 * high
+    high = min(high, LARGEST_RHO * 10**12 + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle * GRAIN) else (low, middle)
@@ -129,8 +132,8 @@ def largest_rho(fits: Callable[[Fraction], bool], *, start: Fraction = GRAIN) ->
 
 def advanced_composition(epsilons: Sequence[Real], delta: Fraction) -> float:
     """The textbook's sqrt(2 ln(1/delta) sum e^2) + sum e (exp(e) - 1), rounded up: shown to teach, never published."""
-    amounts = [float(epsilon) for epsilon in epsilons]
-    if not amounts or min(amounts) <= 0:
+    amounts = [max(float(epsilon), float(SMALLEST_RHO)) for epsilon in epsilons]
+    if not amounts or min(epsilons) <= 0:
         raise ValueError("advanced composition needs positive epsilons")
     if max(amounts) > 700:
         return inf
@@ -161,6 +164,6 @@ def group_approximate(epsilon: float, delta: Fraction, *, size: int) -> tuple[fl
 
 
 def _checked(size: int) -> int:
-    if size < 1:
-        raise ValueError(f"a group has at least one unit, got {size}")
+    if type(size) is not int or size < 1:
+        raise ValueError(f"a group has at least one unit, counted in whole ones, got {size!r}")
     return size

@@ -38,6 +38,11 @@ class TooManyPoints(ValueError):  # noqa: N818 - a refusal, not a mistake of the
     """An exact sum would be too long; the zCDP figure, which needs no sum, stands in its place."""
 
 
+def _check_size(scale: Fraction) -> None:
+    if not Fraction(1, 10**200) < scale < 10**200:
+        raise TooManyPoints("the noise of a mechanism is too narrow or too wide for an exact sum")
+
+
 @dataclass(frozen=True, slots=True)
 class Cumulants:
     """A bound on ln E exp(t loss) at one t, with about the mean and the variance of the loss tilted by exp(t loss)."""
@@ -139,6 +144,7 @@ class GaussianLoss(Loss):
     def __post_init__(self) -> None:
         if self.variance <= 0 or self.shift < 1:
             raise ValueError(f"variance and shift must be positive, got {self.variance} and {self.shift}")
+        _check_size(self.variance)
 
     @cached_property
     def offset(self) -> Fraction:
@@ -207,6 +213,7 @@ class LaplaceLoss(Loss):
     def __post_init__(self) -> None:
         if self.scale <= 0 or self.shift < 1:
             raise ValueError(f"scale and shift must be positive, got {self.scale} and {self.shift}")
+        _check_size(self.scale)
 
     @cached_property
     def offset(self) -> Fraction:

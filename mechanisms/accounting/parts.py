@@ -52,6 +52,8 @@ class Parallel:
         for charge in self.charges:
             if not unit.is_group and not charge.shape.depends_on_the_row_alone:
                 raise NoProvedBound(f"'{charge.query}' is no part of a partition: other records move what it counts")
+        if len({_rows(charge) for charge in self.charges}) > 1:
+            raise NoProvedBound("a record and its group may lie in two parts: parts count either records or groups")
         if not all(self._each):
             raise ValueError("a part without a charge has no price; leave it out")
         self.rho  # noqa: B018 - a bound that does not exist is refused now, not when it is needed
@@ -79,12 +81,14 @@ class Parallel:
 
     def _price(self, price: Currency) -> Fraction:
         _, relation = identity(self.charges)
-        within = max(_total(part, price) for part in self._each)
+        one_after_another = sum((_total(part, price) for part in self._each), Fraction(0))
+        whole = [_with_whole_groups(part) for part in self._each]
+        within = max(_total(part, price) for part in whole)
         if relation is Relation.ADD_REMOVE:
-            return within
-        crossing = sorted((_total(_coming_or_going(part), price) for part in self._each), reverse=True)
+            return min(within, one_after_another)
+        crossing = sorted((_total(_coming_or_going(part), price) for part in whole), reverse=True)
         both = sum(crossing[:2], Fraction(0)) if self._single_cells else 2 * crossing[0]
-        return min(max(within, both), sum((_total(part, price) for part in self._each), Fraction(0)))
+        return min(max(within, both), one_after_another)
 
     @property
     def _single_cells(self) -> bool:
@@ -111,11 +115,20 @@ def _coming_or_going(part: tuple[Charge, ...]) -> tuple[Charge, ...]:
     return tuple(replace(charge, relation=Relation.ADD_REMOVE) for charge in part)
 
 
+def _with_whole_groups(part: tuple[Charge, ...]) -> tuple[Charge, ...]:
+    """The charges without caps of their own: a group that fills the cap of one part may go on in the next."""
+    return tuple(
+        charge if _is_one_row(charge) else replace(charge, shape=replace(charge.shape, cap=None)) for charge in part
+    )
+
+
+def _rows(charge: Charge) -> Rows:
+    return charge.shape.of if isinstance(charge.shape, Counts | Sums | Scores) else Rows.RECORDS
+
+
 def _is_one_row(charge: Charge) -> bool:
     """Whether a unit is one row of what the charge measures."""
-    shape = charge.shape
-    of = shape.of if isinstance(shape, Counts | Sums | Scores) else Rows.RECORDS
-    return not charge.unit.is_group or of is Rows.GROUPS
+    return not charge.unit.is_group or _rows(charge) is Rows.GROUPS
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +169,21 @@ class Sequential:
         found = (candidates(part, delta) if isinstance(part, Charge) else part.candidates(delta) for part in self.parts)
         return together(found)
 
+    def under(self, relation: Relation) -> Sequential:
+        """The same charges for another relation between neighbours."""
+        return Sequential(tuple(_under(relation, part) for part in self.parts))
+
     def only(self, keep: Callable[[Charge], bool]) -> Sequential | None:
         """The part of the plan whose charges are kept, or None where nothing is left."""
         kept = [part for part in (_only(part, keep) for part in self.parts) if part is not None]
         return Sequential(tuple(kept)) if kept else None
+
+
+def _under(relation: Relation, part: Charge | Parallel) -> Charge | Parallel:
+    if isinstance(part, Charge):
+        return replace(part, relation=relation)
+    groups = [each if isinstance(each, tuple) else (each,) for each in part.parts]
+    return Parallel(tuple(tuple(replace(charge, relation=relation) for charge in group) for group in groups))
 
 
 def _only(part: Charge | Parallel, keep: Callable[[Charge], bool]) -> Charge | Parallel | None:

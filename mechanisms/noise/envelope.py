@@ -1,6 +1,6 @@
 """Exact draws of integers x with probability proportional to exp(-h(|x|)), for any rational scale.
 
-The integers are cut into boxes of 2^k (k = 0 below a scale of 128), so that any scale needs a few hundred boxes:
+The integers are cut into boxes of 2^k (k = 0 below a scale of 64), so that any scale needs a few hundred boxes:
 
 * a box is drawn with the least weight that its integers have, and a uniform integer inside it with k more bits;
 * what the boxes leave out under the curve are the wedges: a wedge is drawn with the height of its step, a uniform

@@ -8,7 +8,7 @@ enclosures of any precision, so the law of the draw is exactly the target.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -71,8 +71,8 @@ class Inversion:
             prefix = (prefix << WORD) | bits.integer(WORD)
             width += WORD
             low, high = self._edge_bounds(width + 2 * WORD, width)
-            box = bisect_right(low, prefix)
-            if box == bisect_right(high, prefix) and not (box and low[box - 1] == prefix):
+            box = bisect_left(high, prefix)  # edges that are at most U for certain
+            if box == bisect_right(low, prefix):  # and none that may lie among the bits still unread
                 return box
 
     def draw(self, count: int, bits: Bits) -> Integers:

@@ -48,14 +48,21 @@ def a_cap_bounds_every_group(draft: Draft) -> Iterator[Finding]:
             if name == privacy.protect:
                 message = f"each of {name} counts once, so there is nothing to cap; a cap is on the rows nested in it"
             yield error("cap-misplaced", path, message, at_key=True)
-    if privacy.at_most is not None and privacy.at_most.keep_first is not None:
-        capped = [name for name in privacy.caps if name in spec.microdata]
-        if capped:
-            path = ("privacy", "at_most", "keep_first")
-            for member in _who_has(draft, capped, privacy.at_most.keep_first):
-                yield from condition_findings(draft, member, privacy.at_most.keep_first, path)
-                if member == privacy.protect:
-                    yield from _kept_for_its_own_sake(draft, member, privacy.at_most.keep_first, path)
+
+
+@needs("microdata", "privacy")
+def rows_are_kept_first_by_what_they_have(draft: Draft) -> Iterator[Finding]:
+    """`keep_first` is a condition on the capped rows; on protected rows it looks at their own columns only."""
+    spec, privacy = draft.spec, draft.spec.privacy
+    capped = [name for name in privacy.caps if name in spec.microdata]
+    keep_first = privacy.at_most.keep_first if privacy.at_most is not None else None
+    if keep_first is None or not capped or privacy.protect not in spec.microdata or not draft.nesting_is_clear():
+        return
+    path: Path = ("privacy", "at_most", "keep_first")
+    for member in _who_has(draft, capped, keep_first):
+        yield from condition_findings(draft, member, keep_first, path)
+        if member == privacy.protect:
+            yield from _kept_for_its_own_sake(draft, member, keep_first, path)
 
 
 def _kept_for_its_own_sake(draft: Draft, member: str, keep_first: Condition, path: Path) -> Iterator[Finding]:
@@ -254,6 +261,7 @@ def _with_what_decides(draft: Draft, entity: str, found: dict[str, Path]) -> Ite
 CHECKS = (
     somebody_is_protected,
     a_cap_bounds_every_group,
+    rows_are_kept_first_by_what_they_have,
     a_table_may_only_lower_the_cap,
     every_table_is_inside_the_guarantee,
     singles_see_only_their_own_row,

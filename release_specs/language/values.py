@@ -84,7 +84,7 @@ def read_number(value: object) -> Fraction:
 
 def _plain_number(text: str) -> Fraction | None:
     body, percent = (text[:-1].strip(), True) if text.endswith("%") else (text, False)
-    shape = re.fullmatch(r"[+-]?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?|\d+\s*/\s*0*[1-9]\d*)", body)
+    shape = re.fullmatch(r"[+-]?(?:\d+(?:\.\d+)?(?:[eE][+-]?\d{1,2})?|\d+\s*/\s*0*[1-9]\d*)", body, re.ASCII)
     if shape is None or len(body) > LONGEST_NUMBER:
         return None
     number = Fraction(body.replace(" ", "")) / (100 if percent else 1)
