@@ -53,6 +53,9 @@ MEASURES: dict[str, tuple[type[Shape], ...]] = {
 }
 """What each mechanism's price is proved for. The sensitivity of scores bounds one score: no price for noise on all."""
 
+WHOLE_SCORES = ("permute_and_flip", "noisy_max")
+"""They take scores as they are; the ranks of a quantile are parts of whole numbers, which only `Quantile` scales."""
+
 
 @dataclass(frozen=True, slots=True)
 class Charge:
@@ -70,7 +73,7 @@ class Charge:
         name = self.mechanism.name
         if type(self.shape) not in MEASURES.get(name, ()):
             raise ValueError(f"query '{self.query}': {name} has no price for {_kind(self.shape)}")
-        if isinstance(self.shape, Scores) and self.shape.quantile is not None and name != "exponential":
+        if isinstance(self.shape, Scores) and self.shape.quantile is not None and name in WHOLE_SCORES:
             raise ValueError(
                 f"query '{self.query}': a quantile is selected by the exponential mechanism, not by {name}"
             )

@@ -185,7 +185,7 @@ def test_parts_that_do_not_resolve_an_attribute_are_left_out_of_its_price() -> N
     found = by_attribute(plan, TEN)
     assert found["age"] == epsilon_tight(
         4 * by_age.rho, TEN
-    )  # twice each, for a unit that leaves a cell and enters one
+    )  # a unit leaves a cell and enters one
     assert found["sex"] == epsilon_tight(2 * by_sex.rho, TEN)
 
 
