@@ -183,9 +183,7 @@ def test_parts_that_do_not_resolve_an_attribute_are_left_out_of_its_price() -> N
     by_sex, by_age = (gaussian(10, attributes=frozenset({name})) for name in ("sex", "age"))
     plan = Sequential((Parallel((by_sex, (by_age, by_sex))), by_age))
     found = by_attribute(plan, TEN)
-    assert found["age"] == epsilon_tight(
-        4 * by_age.rho, TEN
-    )  # a unit leaves a cell and enters one
+    assert found["age"] == epsilon_tight(4 * by_age.rho, TEN)  # a unit leaves a cell and enters one
     assert found["sex"] == epsilon_tight(2 * by_sex.rho, TEN)
 
 
