@@ -9,8 +9,8 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from mechanisms import randomness
-from mechanisms.accountant import state
+from mechanisms import noisy_counts, randomness
+from mechanisms.accountant import Parallel, Price, Statement, state
 from mechanisms.accounting import domination, groups
 from mechanisms.accounting.composition import Curve, Ladder, exact_delta, exact_epsilon
 from mechanisms.accounting.domination import dominates
@@ -18,6 +18,7 @@ from mechanisms.accounting.grids import _on_grid, on_lattice
 from mechanisms.accounting.losses import GaussianLoss, LaplaceLoss, Loss, ResponseLoss, TooManyPoints, pure
 from mechanisms.accounting.sums import Sum, Window
 from mechanisms.accounting.transform import Tilted, tilted
+from mechanisms.bounded_sum import BoundedSum
 from mechanisms.noise import bernoulli
 from mechanisms.noise.exponentials import Enclosure
 from mechanisms.noise.gaussian_sums import _integrated, _suffix_sums
@@ -26,8 +27,10 @@ from mechanisms.noise.inversion import Inversion
 from mechanisms.noise.laws import GaussianLaw, LaplaceLaw
 from mechanisms.noise.scales import _keep, _Ladder
 from mechanisms.noise.seeded import SeededBits
-from mechanisms.sensitivity import Unit
-from tests.mechanisms.charges import TABLE, TEN, epsilon_of, gaussian, gaussians
+from mechanisms.noisy_counts import FURTHEST, LIMIT
+from mechanisms.plain_data import as_plain
+from mechanisms.sensitivity import RECORD, Relation, Sums, Unit
+from tests.mechanisms.charges import TABLE, TEN, epsilon_of, gaussian, gaussians, laplace
 from tests.mechanisms.enumeration import Tape
 
 LAST = 2**64 - 1
@@ -109,7 +112,41 @@ def test_wide_sums_by_integral_enclose_the_sums_term_by_term_in_their_finest_dig
         assert terms[x].low <= by_integral.high
 
 
-# What the accountant adds to delta.
+# Counts and sums.
+
+
+def test_a_draw_as_large_as_the_limit_of_counts_does_not_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noisy_counts, "draw", lambda law, size, bits: np.full(size, LIMIT))
+    noisy = noisy_counts.add_noise(np.array([LIMIT, 0]), LaplaceLaw(Fraction(1)), SeededBits(0))
+    assert noisy.tolist() == [FURTHEST, FURTHEST]
+
+
+def test_the_cell_after_the_last_one_is_not_declared() -> None:
+    with pytest.raises(ValueError, match="every value has a declared cell"):
+        BoundedSum(Sums(0, 1)).totals(np.array([1]), np.array([3]), size=3)
+
+
+# What the ledger stores.
+
+
+@pytest.mark.parametrize("value", [0.5, "3/8", np.int64(1), [1]])
+def test_only_what_can_be_read_back_is_stored(value: object) -> None:
+    with pytest.raises(ValueError, match="are stored"):
+        as_plain({"scale": value})
+
+
+# What the accountant publishes, and what it adds to delta.
+
+
+def test_parts_have_no_pure_price_where_one_of_them_has_none() -> None:
+    assert Parallel((laplace(10), gaussian(10))).epsilon is None
+    assert Parallel((laplace(10), (laplace(10), gaussian(10)))).epsilon is None
+
+
+def test_a_price_that_is_only_shown_is_not_published_however_small() -> None:
+    shown = Price("advanced", 0.5, publishable=False)
+    statement = Statement(RECORD, Relation.REPLACE, TEN, Fraction(1), (Price("basic", Fraction(1)), shown))
+    assert statement.published.name == "basic"
 
 
 def test_what_a_comparison_gives_away_of_delta_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,6 +231,12 @@ def test_a_law_of_many_losses_is_compared_from_the_safe_side() -> None:
     one, other, hardly = GaussianLoss(Fraction(10**6), 3007), GaussianLoss(Fraction(16), 12), pure(Fraction(1, 10**9))
     assert exact_delta({one: 1}, 4.125) < exact_delta({other: 1}, 4.125) - 1e-4
     assert not dominates(one, (other, hardly), log_slack=-200.0)
+
+
+def test_losses_beyond_what_floats_hold_are_not_compared() -> None:
+    one, two = (tuple(GaussianLoss(Fraction(1, 10), shift) for shift in shifts) for shifts in ((5,), (2, 3)))
+    assert float(one[0].offset) + float(one[0].spacing) * one[0].steps(-63.0)[1] > domination.LARGEST_EPSILON
+    assert not dominates(one[0], (two[0], two[1]), log_slack=-60.0)
 
 
 def test_a_comparison_that_rounding_could_have_turned_is_not_certain(monkeypatch: pytest.MonkeyPatch) -> None:
