@@ -19,6 +19,7 @@ from mechanisms.accounting.losses import GaussianLoss, LaplaceLoss, Loss, Respon
 from mechanisms.accounting.sums import Sum, Window
 from mechanisms.accounting.transform import Tilted, tilted
 from mechanisms.bounded_sum import BoundedSum
+from mechanisms.exponential_mechanism import ExponentialMechanism
 from mechanisms.noise import bernoulli
 from mechanisms.noise.exponentials import Enclosure
 from mechanisms.noise.gaussian_sums import _integrated, _suffix_sums
@@ -28,8 +29,11 @@ from mechanisms.noise.laws import GaussianLaw, LaplaceLaw
 from mechanisms.noise.scales import _keep, _Ladder
 from mechanisms.noise.seeded import SeededBits
 from mechanisms.noisy_counts import FURTHEST, LIMIT
+from mechanisms.noisy_max import NoisyMax
 from mechanisms.plain_data import as_plain
-from mechanisms.sensitivity import RECORD, Relation, Sums, Unit
+from mechanisms.quantile import Quantile
+from mechanisms.randomised_response import RandomisedResponse
+from mechanisms.sensitivity import RECORD, Relation, Sensitivity, Sums, Unit
 from tests.mechanisms.charges import TABLE, TEN, epsilon_of, gaussian, gaussians, laplace
 from tests.mechanisms.enumeration import Tape
 
@@ -124,6 +128,27 @@ def test_a_draw_as_large_as_the_limit_of_counts_does_not_wrap(monkeypatch: pytes
 def test_the_cell_after_the_last_one_is_not_declared() -> None:
     with pytest.raises(ValueError, match="every value has a declared cell"):
         BoundedSum(Sums(0, 1)).totals(np.array([1]), np.array([3]), size=3)
+
+
+def test_the_code_after_the_last_one_is_not_declared() -> None:
+    with pytest.raises(ValueError, match="every record has a declared code"):
+        RandomisedResponse(5, Fraction(1, 2)).answer(np.array([0, 5]), SeededBits(1))
+
+
+# Selections.
+
+
+def test_distances_of_a_quantile_of_many_digits_do_not_wrap() -> None:
+    unit, records = 10**12 + 39, 10**8
+    what = Quantile(Fraction(123456789, unit), ExponentialMechanism(Fraction(1)))
+    assert what.distances(np.array([records, 0])).tolist() == [0, (unit - 123456789) * records]
+
+
+def test_noisy_max_bought_for_half_steps_costs_no_more_than_was_paid() -> None:
+    for moved in (Fraction(2, 3), Fraction(1, 4), Fraction(5, 4)):
+        sensitivity = Sensitivity(moved, moved**2)
+        assert NoisyMax.costing(sensitivity, epsilon=Fraction(1)).epsilon(sensitivity) == 1
+        assert NoisyMax.costing(sensitivity, rho=Fraction(1, 2)).rho(sensitivity) <= Fraction(1, 2)
 
 
 # What the ledger stores.
