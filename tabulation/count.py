@@ -1,0 +1,199 @@
+"""Counts every tally of a release inside the engine and fetches the cells, never a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import product
+from operator import and_, or_
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+
+from release_specs.domain import Attribute, Hierarchy
+from release_specs.tallies import Tally, extended_size
+from tabulation.bases import NOT_APPLICABLE, Meanings
+from tabulation.clusters import Adder, Cluster, adder_of, clusters_of
+from tabulation.counts import ExactCounts, ancestors, integers_of, summed
+from tabulation.engines.engine import Engine
+from tabulation.logic import FALSE, NOTHING, TRUE
+from tabulation.numbers import held
+from tabulation.places import index_of, meets, meets_all
+from tabulation.records import RANK, Records, Rows
+from tabulation.sources import Source
+
+
+def count_tallies(
+    meanings: Meanings, engine: Engine, sources: Mapping[str, Source], tallies: Sequence[Tally], key: bytes
+) -> dict[str, ExactCounts]:
+    """The exact counts of every tally by its name."""
+    rows = Records(meanings, engine, sources, key).prepare(tallies)
+    found: dict[str, ExactCounts] = {}
+    for entity in rows:
+        clusters = clusters_of(meanings, (tally for tally in tallies if tally.entity == entity))
+        found |= _count_entity(_Counting(meanings, engine, rows[entity], clusters), clusters)
+    return {tally.name: found[tally.name] for tally in tallies}
+
+
+def _count_entity(counting: _Counting, clusters: Sequence[Cluster]) -> dict[str, ExactCounts]:
+    """All clusters of an entity: one alone is counted in the pass that reads; several share what was read once."""
+    tables = [counting.keyed(cluster) for cluster in clusters]
+    if len(clusters) > 1:
+        kept = counting.keep(clusters)
+        tables = [counting.part(kept, number, cluster) for number, cluster in enumerate(clusters)]
+    found: dict[str, ExactCounts] = {}
+    for cluster, table in zip(clusters, tables, strict=True):
+        fetched = counting.engine.fetch(_totals(table, cluster))
+        found |= {tally.name: _read_off(tally, cluster, fetched) for tally in cluster.tallies}
+    return found
+
+
+class _Counting:
+    """Turns the rows of an entity into keys."""
+
+    def __init__(self, meanings: Meanings, engine: Engine, rows: Rows, clusters: Sequence[Cluster]) -> None:
+        self.meanings, self.engine, self.rows = meanings, engine, rows
+        self._areas: dict[tuple[str, str], str] = {}
+        for cluster in clusters:
+            self._add_areas(cluster)
+
+    def _add_areas(self, cluster: Cluster) -> None:
+        """Adds the number of each row's area at the cluster's level, where that is not the smallest."""
+        spine, level = cluster.spine, cluster.level
+        if spine is None or level is None or level == spine.smallest or (spine.name, level) in self._areas:
+            return
+        upwards = ancestors(spine, spine.smallest, level)
+        name, key = f"area{len(self._areas)}", f"area{len(self._areas)}_key"
+        place = self._place(spine)
+        onto = self.engine.lookup({key: np.arange(len(upwards)), name: upwards})
+        table = self.rows.table.left_join(onto, place == onto[key]).drop(key)
+        self.rows = replace(self.rows, table=table.mutate(**{name: table[name].fill_null(-1)}))
+        self._areas[spine.name, level] = name
+
+    def _place(self, spine: Hierarchy) -> ir.IntegerColumn:
+        """The number of a row's smallest area; negative where it is left out."""
+        (place,) = self.rows.of(self.meanings.area_node(self.rows.entity, spine.name))
+        return place
+
+    def keys(self, cluster: Cluster) -> list[ir.IntegerValue]:
+        """The keys of a row: one, or one for each of its answers; null where it is in no cell."""
+        counted = self._counted(cluster.first)
+        area = self._area(cluster)
+        if area is not None:
+            counted = counted & (area >= 0)
+        keys = []
+        for indices in product(*(self._indices(cluster, attribute) for attribute in cluster.attributes)):
+            inside = reduce(and_, ((index >= 0).fill_null(FALSE) for index in indices), counted)
+            keys.append(self._key(cluster, area, indices, inside))
+        return keys
+
+    def _key(
+        self, cluster: Cluster, area: ir.IntegerValue | None, indices: Sequence[ir.IntegerValue], inside: ir.BooleanValue
+    ) -> ir.IntegerValue:
+        cell: ir.IntegerValue = ibis.literal(0, "int64")
+        for size, index in zip(cluster.sizes, indices, strict=True):
+            cell = cell * size + index
+        if cluster.first.elsewhere:
+            cell = inside.ifelse(cell, cluster.cells - 1)
+            inside = (area >= 0) if area is not None else TRUE
+        key = cell if area is None else area * cluster.cells + cell
+        return inside.ifelse(key, NOTHING).cast("int64")
+
+    def _counted(self, tally: Tally) -> ir.BooleanValue:
+        """Whether a row is of the universe and within the cap."""
+        counted = meets_all(self.meanings, tally.entity, self.meanings.conditions(tally.universe), self.rows.of)
+        if tally.cap is not None:
+            counted = counted & (self.rows.table[RANK] < tally.cap)
+        return counted
+
+    def _area(self, cluster: Cluster) -> ir.IntegerValue | None:
+        """The number of a row's area at the cluster's level; negative where it is left out."""
+        if cluster.spine is None or cluster.level is None:
+            return None
+        name = self._areas.get((cluster.spine.name, cluster.level))
+        return self._place(cluster.spine) if name is None else self.rows.table[name]
+
+    def _indices(self, cluster: Cluster, attribute: Attribute) -> list[ir.IntegerValue]:
+        """The index of each answer in an attribute; null where it is an earlier one again or does not apply."""
+        hidden, optional = extended_size(attribute) - 1, attribute in cluster.optional
+        places = self.rows.of((attribute.owner, attribute.base))
+        found: list[ir.IntegerValue] = []
+        for place in places:
+            index = index_of(self.meanings, attribute, place)
+            states = [(NOT_APPLICABLE, hidden + 1)] if optional else []
+            unstated = hidden if attribute.hidden else -1
+            value = (index >= 0).ifelse(index, index.cases(*states, else_=unstated) if states else unstated)
+            if not optional:
+                value = (index == NOT_APPLICABLE).ifelse(-1, value)
+            earlier = [index_of(self.meanings, attribute, other) for other in places[: len(found)]]
+            again = [(index == other).fill_null(FALSE) for other in earlier]
+            found.append(reduce(or_, again).ifelse(-1, value) if again else value)
+        return found
+
+    def adder(self, adder: Adder) -> ir.IntegerValue:
+        """What a row adds beside itself; 0 where it has nothing to add."""
+        entity = self.rows.entity
+        if adder.where is not None:
+            return meets(self.meanings, entity, adder.where, self.rows.of).ifelse(1, 0)
+        name = adder.usable or (adder.adds.column if adder.adds is not None else "")
+        node = self.meanings.node(entity, name)
+        (place,) = self.rows.of(node)
+        usable = (place >= 0).fill_null(FALSE)
+        if adder.adds is None:
+            return usable.ifelse(1, 0)
+        summand = adder.adds
+        tick = held(place + self.meanings.base(node).origin, summand.low, summand.high)
+        return usable.ifelse(tick * summand.factor - summand.shift, 0).cast("decimal(18, 0)")
+
+    def keyed(self, cluster: Cluster) -> ir.Table:
+        """One row for each key of each row, with what it adds."""
+        keys = self.keys(cluster)
+        adds = {f"a{number}": self.adder(adder) for number, adder in enumerate(cluster.adders)}
+        key = keys[0] if len(keys) == 1 else ibis.array(keys).unnest()
+        table = self.rows.table.select(key=key, **adds)
+        return table.filter(table.key.notnull())
+
+    def keep(self, clusters: Sequence[Cluster]) -> ir.Table:
+        """The keys of all clusters, computed in one pass over the rows."""
+        columns: dict[str, ir.Value] = {}
+        for number, cluster in enumerate(clusters):
+            columns |= {f"k{number}_{slot}": key for slot, key in enumerate(self.keys(cluster))}
+            columns |= {f"a{number}_{place}": self.adder(adder) for place, adder in enumerate(cluster.adders)}
+        return self.engine.keep(self.rows.table.select(**columns))
+
+    def part(self, kept: ir.Table, number: int, cluster: Cluster) -> ir.Table:
+        """One cluster's keys out of those that were kept."""
+        slots = [kept[name] for name in kept.columns if name.startswith(f"k{number}_")]
+        adds = {f"a{place}": kept[f"a{number}_{place}"] for place in range(len(cluster.adders))}
+        table = kept.select(key=slots[0] if len(slots) == 1 else ibis.array(slots).unnest(), **adds)
+        return table.filter(table.key.notnull())
+
+
+def _totals(table: ir.Table, cluster: Cluster) -> ir.Table:
+    sums = {f"a{number}": table[f"a{number}"].sum() for number in range(len(cluster.adders))}
+    return table.group_by("key").agg(number=table.count(), **sums)
+
+
+def _read_off(tally: Tally, cluster: Cluster, fetched: pa.Table) -> ExactCounts:
+    """One tally out of a cluster: other attributes are summed, rows to which its own do not apply are left out."""
+    keys = np.asarray(fetched["key"].to_numpy(), np.int64)
+    adder = adder_of(tally)
+    name = "number" if adder is None else f"a{cluster.adders.index(adder)}"
+    values = integers_of(fetched[name])
+    areas, cells = np.divmod(keys, cluster.cells)
+    if not tally.elsewhere:
+        indices = dict(zip(cluster.attributes, np.unravel_index(cells, cluster.sizes or (1,)), strict=False))
+        own = [indices[attribute] for attribute in tally.attributes]
+        inside = np.ones(len(keys), np.bool_)
+        for index, size in zip(own, tally.shape, strict=True):
+            inside &= index < size
+        areas, values, own = areas[inside], values[inside], [index[inside] for index in own]
+        cells = np.ravel_multi_index(own, tally.shape) if own else np.zeros(len(areas), np.int64)
+    if tally.spine is not None and tally.levels and cluster.level is not None:
+        smallest = tally.levels[-1]
+        areas = ancestors(tally.spine, cluster.level, smallest)[areas]
+        return summed(tally, smallest, areas * tally.cells + cells, values)
+    return summed(tally, None, areas * tally.cells + cells, values)

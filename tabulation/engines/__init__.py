@@ -1,0 +1,1 @@
+"""The engines that run our expressions: DuckDB on one machine, Spark where one machine ends."""

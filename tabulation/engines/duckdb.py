@@ -1,0 +1,204 @@
+"""DuckDB in this process: the default engine. It works out of core and spills into the private folder only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from tabulation.engines.text import text_cells
+from tabulation.lines import LINES, cut_lines
+from tabulation.postgres import quoted
+from tabulation.sources import DatabaseTable, Kind, ParquetFiles, Source, TextFile
+
+STORED = {
+    Kind.TEXT: ("VARCHAR", "string"),
+    Kind.WHOLE: ("BIGINT", "int64"),
+    Kind.REAL: ("DOUBLE", "float64"),
+    Kind.DAY: ("DATE", "date"),
+    Kind.TRUTH: ("BOOLEAN", "boolean"),
+}
+SHARE_OF_MEMORY = 0.6
+"""Of the machine's memory, where nothing is said; the rest is for other people and for our own arrays."""
+MEGABYTE = 1 << 20
+
+
+class DuckDB:
+    """An in-memory database that lives as long as one piece of work."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, stack: ExitStack) -> None:
+        self.connection, self._stack = connection, stack
+        self._numbers = count()
+        self._compiler = ibis.duckdb.from_connection(connection)
+        self._careful: dict[str, tuple[ParquetFiles, tuple[str, ...]]] = {}
+
+    def cells(self, source: Source, columns: Sequence[str]) -> ir.Table:
+        """The records of a source; those of text and PostgreSQL are read once and kept."""
+        if isinstance(source, ParquetFiles):
+            return self._parquet(source, columns)
+        if isinstance(source, TextFile):
+            return self.keep(self._text(source, columns))
+        return self._database(source, columns)
+
+    def _parquet(self, source: ParquetFiles, columns: Sequence[str]) -> ir.Table:
+        files = ", ".join("'" + str(path).replace("'", "''") + "'" for path in source.files)
+        hive = "true, hive_types_autocast = false" if source.partitions else "false"
+        scan = f"read_parquet([{files}], union_by_name = {_flag(len(source.files) > 1)}, hive_partitioning = {hive})"
+        name = self._name()
+        self._view(name, source, columns, scan)
+        self._careful[name] = (source, tuple(columns))
+        return self._table(name, source, columns)
+
+    def _view(self, name: str, source: Source, columns: Sequence[str], scan: str) -> None:
+        cells = [
+            f"TRY_CAST({quoted(column)} AS {STORED[source.kinds[column]][0]}) AS c{index}"
+            for index, column in enumerate(columns)
+        ]
+        self.connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {', '.join(cells) or '1 AS one'} FROM {scan}"
+        )
+
+    def _table(self, name: str, source: Source, columns: Sequence[str]) -> ir.Table:
+        schema = {f"c{index}": STORED[source.kinds[column]][1] for index, column in enumerate(columns)}
+        return ibis.table(schema or {"one": "int64"}, name=name)
+
+    def _text(self, source: TextFile, columns: Sequence[str]) -> ir.Table:
+        name = self._name()
+        if source.read.quoted_newlines:
+            self.connection.execute(
+                f"CREATE TEMP VIEW {name} AS SELECT * FROM read_csv(?, header = true, all_varchar = true, delim = ?, "
+                "quote = '\"', escape = '\"', auto_detect = false, ignore_errors = true, null_padding = true)".replace(
+                    "?", "{}"
+                ).format(_literal(str(source.path)), _literal(source.read.delimiter))
+            )
+            return self._table(name, source, columns)
+        reader = pa.RecordBatchReader.from_batches(LINES, cut_lines(source.path))
+        self.connection.register(name, reader)
+        return text_cells(ibis.table({"line": "string"}, name=name), source, columns)
+
+    def _database(self, source: DatabaseTable, columns: Sequence[str]) -> ir.Table:
+        raw, name = self._name(), self._name()
+        with source.table.rows(columns) as reader:
+            self.connection.register(raw, reader)
+            self._view(name, source, columns, raw)
+            return self.keep(self._table(name, source, columns))
+
+    def lookup(self, columns: dict[str, Any]) -> ir.Table:
+        """A public table, registered where it lies."""
+        table, name = pa.table(columns), self._name()
+        self.connection.register(name, table)
+        return ibis.table(ibis.Schema.from_pyarrow(table.schema), name=name)
+
+    def keep(self, table: ir.Table) -> ir.Table:
+        """A temporary table; it spills when memory is short."""
+        name = self._name()
+        self._execute(f"CREATE TEMP TABLE {name} AS {self._compiler.compile(table)}")
+        return ibis.table(table.schema(), name=name)
+
+    def fetch(self, table: ir.Table) -> pa.Table:
+        """The rows that an expression returns."""
+        name = self._name()
+        self._execute(f"CREATE TEMP TABLE {name} AS {self._compiler.compile(table)}")
+        found = self.connection.table(name).to_arrow_table()
+        self.connection.execute(f"DROP TABLE {name}")
+        return found
+
+    def _execute(self, statement: str) -> None:
+        """Runs a statement; Parquet texts that are no UTF-8 stop DuckDB, so they are then read with more care."""
+        failed = False
+        try:
+            self.connection.execute(statement)
+        except duckdb.InvalidInputException:
+            failed = True
+        if failed:
+            self._read_with_care()
+            self.connection.execute(statement)
+
+    def _read_with_care(self) -> None:
+        """Reads Parquet texts as bytes; a text that is no UTF-8 becomes a missing value of its record."""
+        for name, (source, columns) in self._careful.items():
+            texts = [column for column in columns if source.kinds[column] is Kind.TEXT]
+            kept = self._name()
+            self.connection.register(kept, _sanitised(source, columns, texts))
+            self.connection.execute(f"CREATE TEMP TABLE {kept}_rows AS SELECT * FROM {kept}")
+            self._view(name, source, columns, f"{kept}_rows")
+        self._careful.clear()
+
+    def _name(self) -> str:
+        return f"t{next(self._numbers)}"
+
+
+def _flag(value: bool) -> str:  # noqa: FBT001 - the value is what is written
+    return "true" if value else "false"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _sanitised(source: ParquetFiles, columns: Sequence[str], texts: Sequence[str]) -> pa.RecordBatchReader:
+    partitioning = ds.partitioning(flavor="hive") if source.partitions else None
+    dataset = ds.dataset([str(path) for path in source.files], format="parquet", partitioning=partitioning)
+    bytewise = pa.schema(
+        [pa.field(f.name, pa.binary()) if f.name in texts and _is_string(f.type) else f for f in dataset.schema]
+    )
+    scanner = dataset.replace_schema(bytewise).scanner(columns=list(columns))
+    fields = [pa.field(f.name, pa.string()) if f.type == pa.binary() else f for f in scanner.projected_schema]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in scanner.to_batches():
+            arrays = [_decoded(array) if array.type == pa.binary() else array for array in batch.columns]
+            yield pa.record_batch(arrays, schema=pa.schema(fields))
+
+    return pa.RecordBatchReader.from_batches(pa.schema(fields), batches())
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    try:
+        return array.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([_text(value) for value in array.to_pylist()], pa.string())
+
+
+def _text(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+@contextmanager
+def duckdb_engine(folder: Path, *, memory: int | None = None, threads: int | None = None) -> Iterator[DuckDB]:
+    """DuckDB with its spill files in `folder`, at most `memory` bytes, and nothing fetched from anywhere."""
+    spill = folder / "duckdb"
+    spill.mkdir(mode=0o700, exist_ok=True)
+    limit = memory or int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * SHARE_OF_MEMORY)
+    config: dict[str, Any] = {
+        "temp_directory": str(spill),
+        "memory_limit": f"{max(limit // MEGABYTE, 64)}MB",
+        "preserve_insertion_order": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "lambda_syntax": "ENABLE_SINGLE_ARROW",
+    }
+    if threads is not None:
+        config["threads"] = str(threads)
+    with ExitStack() as stack:
+        connection = duckdb.connect(":memory:", config=config)
+        stack.callback(connection.close)
+        connection.execute("SET enable_progress_bar = false; SET TimeZone = 'UTC'")
+        yield DuckDB(connection, stack)

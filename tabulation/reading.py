@@ -1,0 +1,323 @@
+"""From cells to places: every declared column of a source, read by the rules of `docs/tabulation.md`, section 2.
+
+Reading takes two steps. A cell is *probed*: it becomes a place, or one of the states below. Then it is *settled* by
+what the spec declares for its state. The states are what a custodian is told about; the places are what is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from operator import and_, or_
+
+import ibis
+import ibis.expr.types as ir
+
+from release_specs.language.microdata import Entity, Treatment
+from tabulation.bases import NOT_APPLICABLE, NOT_STATED, Base
+from tabulation.engines.engine import Engine
+from tabulation.logic import FALSE, NOTHING
+from tabulation.numbers import (
+    ABOVE,
+    BELOW,
+    Ruler,
+    day_place,
+    days_of,
+    held,
+    is_days,
+    number_at,
+    real_place,
+    text_place,
+    whole_place,
+)
+from tabulation.sources import Kind, Source, decodable_in, spelling_of
+
+MISSING, OUTSIDE = -5, -6
+WIDEST = 9e12
+FEW = 8
+"""So many codes are compared one after another; more are looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One declared column: where its cells are and what becomes of them. `place` names the column that it makes."""
+
+    base: Base
+    entity: Entity
+    source: Source
+    kind: Kind
+    cells: tuple[str, ...]
+    place: str
+
+    @property
+    def is_area(self) -> bool:
+        """Whether it holds areas, whose spelling is never touched."""
+        return self.base.column is not None and self.base.column.area is not None
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The columns that it makes: one, or one for each answer."""
+        number = self.base.answers
+        return (self.place,) if number == 1 else tuple(f"{self.place}_{index}" for index in range(number))
+
+    def treatment(self, word: str) -> Treatment:
+        """What happens to a value that is `missing` or `outside`."""
+        found = getattr(self.base.column, word) or getattr(self.entity.defaults, word)
+        return found if isinstance(found, Treatment) else Treatment("leave_out")
+
+    def place_for(self, word: str) -> int:
+        """The place of values that are `missing` or `outside`, where it is one for all."""
+        rule = self.treatment(word)
+        return self.base.place_of_text(rule.code or "") if rule.kind == "count_as" else NOT_STATED
+
+
+def read_columns(engine: Engine, cells: ir.Table, readings: Sequence[Reading]) -> ir.Table:
+    """The table with one place column more for each reading; the cells stay."""
+    return settled(probed(engine, cells, readings), readings)
+
+
+def probed(engine: Engine, cells: ir.Table, readings: Sequence[Reading]) -> ir.Table:
+    """The table with a place or a state for every cell."""
+    texts = {_text(place): _as_text(cells, reading, index) for reading in readings for index, place in _all(reading)}
+    table = cells.mutate(**texts) if texts else cells
+    for reading in readings:
+        table = _looked_up(engine, table, reading)
+    probes = {place: _probe(table, reading, place) for reading in readings for _, place in _all(reading)}
+    return table.mutate(**probes).drop(*texts) if probes else table
+
+
+def _all(reading: Reading) -> list[tuple[int, str]]:
+    return list(enumerate(reading.places))
+
+
+def _text(place: str) -> str:
+    return f"{place}_text"
+
+
+def _as_text(cells: ir.Table, reading: Reading, index: int) -> ir.Value:
+    """A cell as it is compared: trimmed and respelled text, or a number where the file stores numbers."""
+    column = reading.base.column
+    separated = column is not None and column.separator is not None and reading.base.answers > 1
+    cell = cells[reading.cells[0 if separated else index]]
+    respelled = column.read_as if column is not None else None
+    if reading.kind in (Kind.WHOLE, Kind.REAL, Kind.DAY) and not respelled and not separated:
+        return cell
+    text = text_of(cell, reading.kind)
+    if separated and column is not None and column.separator is not None:
+        between = spelling_of(reading.source, column.separator) or column.separator
+        text = text.replace(between, _SEPARATED).split(_SEPARATED)[index]
+    if not reading.is_area:
+        text = text.strip()
+    pairs = [
+        (spelled, after)
+        for old, new in (respelled or {}).items()
+        if (spelled := spelling_of(reading.source, old)) is not None
+        and (after := spelling_of(reading.source, new)) is not None
+    ]
+    return text.cases(*pairs, else_=text) if pairs else text
+
+
+_SEPARATED = "\ue001"
+
+
+def text_of(cell: ir.Value, kind: Kind) -> ir.StringColumn:
+    """A cell as text: whole numbers are their digits, whatever type holds them."""
+    if kind is not Kind.REAL:
+        return cell if kind is Kind.TEXT else cell.cast("string")
+    bounded = held(cell, -WIDEST, WIDEST)
+    return whole_number(cell).notnull().ifelse(
+        whole_number(cell).cast("string"), (bounded * 1e6 + 0.5).floor().cast("string")
+    )
+
+
+def whole_number(cell: ir.NumericColumn) -> ir.IntegerColumn:
+    """The whole number that a cell holds; null for fractions, "not a number" and what 64 bits do not hold."""
+    if not isinstance(cell, ir.FloatingValue):
+        return cell
+    near = cell.try_cast("int64")
+    return (near.cast("float64") == cell).ifelse(near, NOTHING)
+
+
+def _looked_up(engine: Engine, table: ir.Table, reading: Reading) -> ir.Table:
+    """Adds the place of each text (or number) of a long list of codes, by a join."""
+    base = reading.base
+    if base.scale is not None or len(base.codes) <= FEW:
+        return table
+    for _, place in _all(reading):
+        text = table[_text(place)]
+        if isinstance(text, ir.StringValue):
+            words = [spelling_of(reading.source, code) for code in base.codes]
+            known: list[tuple[str | int, int]] = [
+                (word, index) for index, word in enumerate(words) if word is not None
+            ]
+        else:
+            numbers = whole_codes(base.codes, exactly=reading.is_area)
+            if _run_of(numbers) is not None:
+                continue
+            known = list(numbers.items())
+            text = whole_number(text)
+        words_table = engine.lookup({"word": [word for word, _ in known], "place": [index for _, index in known]})
+        right = words_table.rename(**{f"{place}_word": "word", f"{place}_found": "place"})
+        table = table.left_join(right, text == right[f"{place}_word"]).drop(f"{place}_word")
+    return table
+
+
+def whole_codes(codes: Sequence[str], *, exactly: bool) -> dict[int, int]:
+    """The place of each code that is a whole number; `exactly` asks for codes that are spelled as numbers are."""
+    found: dict[int, int] = {}
+    for place, code in enumerate(codes):
+        number = number_at(code)
+        if number is not None and number.denominator == 1 and (not exactly or str(number.numerator) == code):
+            found.setdefault(number.numerator, place)
+    return found
+
+
+def _run_of(numbers: dict[int, int]) -> int | None:
+    """How far places lie below whole numbers where both run alike; None where they do not."""
+    shifts = {number - place for number, place in numbers.items()}
+    return shifts.pop() if len(shifts) == 1 and len(numbers) == max(numbers) - min(numbers) + 1 else None
+
+
+def _probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
+    cell = table[_text(place)]
+    found = _number_probe(cell, reading) if reading.base.scale is not None else _code_probe(table, reading, place)
+    unread = MISSING if reading.base.scale is not None else _unknown(cell, reading)
+    return ibis.cases(
+        (_says(cell, reading, _not_applicable(reading)), NOT_APPLICABLE),
+        (_is_missing(cell, reading), MISSING),
+        (found.notnull(), found),
+        else_=unread,
+    ).cast("int64")
+
+
+def _not_applicable(reading: Reading) -> tuple[str, ...]:
+    column = reading.base.column
+    return (column.not_applicable or ()) if column is not None else ()
+
+
+def _is_missing(cell: ir.Value, reading: Reading) -> ir.BooleanValue:
+    missing = cell.isnull() | _says(cell, reading, reading.entity.read.missing)
+    if isinstance(cell, ir.FloatingValue):
+        missing = missing | cell.isnan()
+    return missing | (cell == "") if isinstance(cell, ir.StringValue) else missing
+
+
+def _says(cell: ir.Value, reading: Reading, words: Sequence[str]) -> ir.BooleanValue:
+    """Whether a cell is one of some declared words; numbers are compared as numbers."""
+    numeric = reading.base.scale is not None and not is_days(reading.base.scale)
+    numbers = [number for word in words if (number := number_at(word)) is not None]
+    tests: list[ir.BooleanValue] = []
+    if isinstance(cell, ir.StringValue):
+        spelled = [text for word in words if (text := spelling_of(reading.source, word)) is not None]
+        tests += [cell.isin(spelled)] if spelled else []
+        wholes = [int(number) for number in numbers if number.denominator == 1 and abs(number) < 10**15]
+        if numeric and wholes:
+            mark = reading.entity.read.decimal
+            short = cell.re_search(f"^[+-]?[0-9]{{1,15}}([{mark}]0*)?$")
+            value = cell.replace("+", "").re_extract("^(-?[0-9]+)", 1).try_cast("int64")
+            tests.append(short & value.isin(wholes))
+    elif isinstance(cell, ir.NumericValue):
+        tests += [cell.isin([_literal(number) for number in numbers])] if numbers else []
+    elif isinstance(cell, ir.DateValue):
+        tests += [cell.cast("string").isin(list(words))] if words else []
+    return reduce(or_, tests, FALSE).fill_null(FALSE)
+
+
+def _literal(number: Fraction) -> int | float:
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def _unknown(cell: ir.Value, reading: Reading) -> ir.IntegerValue | int:
+    """The state of a text that is none of the codes: outside, or missing where its bytes are no text."""
+    pattern = decodable_in(reading.source)
+    same = reading.place_for("missing") == reading.place_for("outside")
+    if pattern is None or same or not isinstance(cell, ir.StringValue):
+        return OUTSIDE
+    return cell.re_search(pattern).ifelse(OUTSIDE, MISSING)
+
+
+def _number_probe(cell: ir.Value, reading: Reading) -> ir.IntegerColumn:
+    scale = reading.base.scale
+    if scale is None:
+        raise TypeError(f"'{reading.base.node[1]}' has codes")
+    if is_days(scale):
+        kind = Kind.TEXT if isinstance(cell, ir.StringValue) else Kind.DAY
+        return day_place(days_of(cell, kind), reading.base)
+    ruler = Ruler.of(reading.base, scale)
+    if isinstance(cell, ir.StringValue):
+        return text_place(cell, ruler, reading.entity.read.decimal)
+    return real_place(cell, ruler) if isinstance(cell, ir.FloatingValue) else whole_place(cell, ruler)
+
+
+def _code_probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
+    """The place of a code; null where the cell is none of them."""
+    cell, base = table[_text(place)], reading.base
+    joined = f"{place}_found"
+    if joined in table.columns:
+        return table[joined]
+    if isinstance(cell, ir.StringValue):
+        words = [(spelling_of(reading.source, code), index) for index, code in enumerate(base.codes)]
+        return cell.cases(*((word, index) for word, index in words if word is not None), else_=NOTHING)
+    numbers = whole_codes(base.codes, exactly=reading.is_area)
+    value = whole_number(cell)
+    shift = _run_of(numbers) if numbers else None
+    if shift is not None:
+        first, last = min(numbers), max(numbers)
+        return value.between(first, last).ifelse(held(value, first, last) - shift, NOTHING)
+    return value.cases(*numbers.items(), else_=NOTHING) if numbers else NOTHING
+
+
+def settled(table: ir.Table, readings: Sequence[Reading]) -> ir.Table:
+    """The table with states replaced by what the spec declares for them: places, not stated, not applicable."""
+    table = table.mutate(**{r.place: _settle(table[r.place], r) for r in readings if r.base.answers == 1})
+    for reading in readings:
+        if reading.base.answers > 1:
+            table = _with_answers(table, reading)
+    return table
+
+
+def _settle(state: ir.IntegerColumn, reading: Reading) -> ir.IntegerColumn:
+    outside, size = reading.treatment("outside"), reading.base.scale.size if reading.base.scale is not None else None
+    if outside.kind == "nearest" and size is not None:
+        below, above = 0, size - 1
+    else:
+        below = above = reading.place_for("outside")
+    pairs = [(MISSING, reading.place_for("missing")), (OUTSIDE, reading.place_for("outside"))]
+    pairs += [(BELOW, below), (ABOVE, above)] if reading.base.scale is not None else []
+    return (state >= NOT_APPLICABLE).ifelse(state, state.cases(*pairs, else_=NOT_STATED))
+
+
+def _with_answers(table: ir.Table, reading: Reading) -> ir.Table:
+    """The first different answers of a row, at most `up_to`; where there is none, what no answer means.
+
+    Cells that say nothing are null. What a whole row says stands in the first column.
+    """
+    nothing, names = NOTHING, reading.places
+    outside = reading.place_for("outside")
+    no_answer = (table[names[0]] == NOT_APPLICABLE).ifelse(NOT_APPLICABLE, reading.place_for("missing"))
+    said = {
+        name: ibis.cases(
+            (table[name] >= 0, table[name]),
+            ((table[name] == OUTSIDE) & (outside >= 0), ibis.literal(outside, "int64")),
+            else_=nothing,
+        )
+        for name in names
+    }
+    table = table.mutate(**said, **{f"{reading.place}_none": no_answer})
+    different: dict[str, ir.Value] = {}
+    for index, name in enumerate(names):
+        again = [(table[name] == table[earlier]).fill_null(FALSE) for earlier in names[:index]]
+        different[name] = reduce(or_, again).ifelse(nothing, table[name]) if again else table[name]
+    table = table.mutate(**different)
+    most = reading.base.column.up_to if reading.base.column is not None else None
+    if most is not None and most < len(names):
+        given = [table[name].notnull().ifelse(1, 0) for name in names]
+        before = [sum(given[1:index], given[0]) if index else ibis.literal(0) for index in range(len(names))]
+        table = table.mutate(
+            **{name: (number < most).ifelse(table[name], nothing) for name, number in zip(names, before, strict=True)}
+        )
+    silent = reduce(and_, (table[name].isnull() for name in names))
+    first = silent.ifelse(table[f"{reading.place}_none"], table[names[0]]).cast("int64")
+    return table.mutate(**{names[0]: first}).drop(f"{reading.place}_none")
