@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from release_specs.domain import Attribute, Hierarchy
 from release_specs.tallies import Tally, extended_size
-from tabulation.bases import NOT_APPLICABLE, Meanings
+from tabulation.bases import NOT_APPLICABLE, NOT_STATED, Meanings
 from tabulation.clusters import Adder, Cluster, adder_of, clusters_of
 from tabulation.counts import ExactCounts, ancestors, integers_of, summed
 from tabulation.engines.engine import Engine
-from tabulation.logic import FALSE, NOTHING, TRUE
+from tabulation.logic import NOTHING, TRUE, surely
 from tabulation.numbers import held
 from tabulation.places import index_of, meets, meets_all
 from tabulation.records import RANK, Records, Rows
@@ -86,7 +86,7 @@ class _Counting:
             counted = counted & (area >= 0)
         keys = []
         for indices in product(*(self._indices(cluster, attribute) for attribute in cluster.attributes)):
-            inside = reduce(and_, ((index >= 0).fill_null(FALSE) for index in indices), counted)
+            inside = reduce(and_, (surely(index >= 0) for index in indices), counted)
             keys.append(self._key(cluster, area, indices, inside))
         return keys
 
@@ -98,16 +98,18 @@ class _Counting:
             cell = cell * size + index
         if cluster.first.elsewhere:
             cell = inside.ifelse(cell, cluster.cells - 1)
-            inside = (area >= 0) if area is not None else TRUE
+            inside = self._within_cap(cluster.first)
+            inside = inside & (area >= 0) if area is not None else inside
         key = cell if area is None else area * cluster.cells + cell
         return inside.ifelse(key, NOTHING).cast("int64")
 
     def _counted(self, tally: Tally) -> ir.BooleanValue:
         """Whether a row is of the universe and within the cap."""
-        counted = meets_all(self.meanings, tally.entity, self.meanings.conditions(tally.universe), self.rows.of)
-        if tally.cap is not None:
-            counted = counted & (self.rows.table[RANK] < tally.cap)
-        return counted
+        conditions = self.meanings.conditions(tally.universe)
+        return self._within_cap(tally) & meets_all(self.meanings, tally.entity, conditions, self.rows.of)
+
+    def _within_cap(self, tally: Tally) -> ir.BooleanValue:
+        return TRUE if tally.cap is None else self.rows.table[RANK] < tally.cap
 
     def _area(self, cluster: Cluster) -> ir.IntegerValue | None:
         """The number of a row's area at the cluster's level; negative where it is left out."""
@@ -123,13 +125,14 @@ class _Counting:
         found: list[ir.IntegerValue] = []
         for place in places:
             index = index_of(self.meanings, attribute, place)
-            states = [(NOT_APPLICABLE, hidden + 1)] if optional else []
-            unstated = hidden if attribute.hidden else -1
-            value = (index >= 0).ifelse(index, index.cases(*states, else_=unstated) if states else unstated)
-            if not optional:
-                value = (index == NOT_APPLICABLE).ifelse(-1, value)
+            value = ibis.cases(
+                (index >= 0, index),
+                (index == NOT_APPLICABLE, hidden + 1 if optional else -1),
+                (index == NOT_STATED, hidden if attribute.hidden else -1),
+                else_=-1,
+            )
             earlier = [index_of(self.meanings, attribute, other) for other in places[: len(found)]]
-            again = [(index == other).fill_null(FALSE) for other in earlier]
+            again = [surely(index == other) for other in earlier]
             found.append(reduce(or_, again).ifelse(-1, value) if again else value)
         return found
 
@@ -141,7 +144,7 @@ class _Counting:
         name = adder.usable or (adder.adds.column if adder.adds is not None else "")
         node = self.meanings.node(entity, name)
         (place,) = self.rows.of(node)
-        usable = (place >= 0).fill_null(FALSE)
+        usable = surely(place >= 0)
         if adder.adds is None:
             return usable.ifelse(1, 0)
         summand = adder.adds

@@ -13,7 +13,7 @@ import ibis
 import ibis.expr.types as ir
 
 from release_specs.language.microdata import Entity
-from tabulation.logic import FALSE, TRUE
+from tabulation.logic import surely
 from tabulation.reading import text_of
 from tabulation.sources import Kind, Source, decodable_in, spelling_of
 
@@ -44,16 +44,19 @@ def joined(parts: Sequence[ir.Value]) -> ir.Value:
     return reduce(lambda one, other: one + other, (text.length().cast("string") + ":" + text for text in texts))
 
 
-def hashed(key: bytes, cells: Sequence[tuple[ir.Value, Kind]]) -> ir.StringColumn:
-    """SHA-256 of the key and of each cell as read: LENGTH:TEXT, or - for null."""
-    texts = [_as_read(cell, kind) for cell, kind in cells]
+def hashed(key: bytes, source: Source, cells: Sequence[tuple[ir.Value, Kind]]) -> ir.StringColumn:
+    """SHA-256 of the key and of each cell as read: LENGTH:TEXT, or - for null and for bytes that are no text."""
+    pattern = decodable_in(source)
+    texts = [_as_read(cell, kind, pattern) for cell, kind in cells]
     whole = reduce(lambda one, other: one + other, texts, ibis.literal(key.hex()))
     return whole.hexdigest("sha256")
 
 
-def _as_read(cell: ir.Value, kind: Kind) -> ir.StringColumn:
+def _as_read(cell: ir.Value, kind: Kind, pattern: str | None) -> ir.StringColumn:
     text = text_of(cell, kind)
-    written = (text.length() > 0).fill_null(FALSE)
+    written = surely(text.length() > 0)
     if kind is Kind.REAL:
-        written = written & ~cell.isnan().fill_null(TRUE)
+        written = written & surely(~cell.isnan())
+    if pattern is not None:
+        written = written & surely(text.re_search(pattern))
     return written.ifelse(text.length().cast("string") + ":" + text, "-")

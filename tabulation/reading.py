@@ -29,6 +29,7 @@ from tabulation.numbers import (
     is_days,
     number_at,
     real_place,
+    text_parts,
     text_place,
     whole_place,
 )
@@ -82,10 +83,22 @@ def probed(engine: Engine, cells: ir.Table, readings: Sequence[Reading]) -> ir.T
     """The table with a place or a state for every cell."""
     texts = {_text(place): _as_text(cells, reading, index) for reading in readings for index, place in _all(reading)}
     table = cells.mutate(**texts) if texts else cells
+    parts: dict[str, ir.Value] = {}
     for reading in readings:
         table = _looked_up(engine, table, reading)
+        parts |= _number_parts(table, reading)
+    table = table.mutate(**parts) if parts else table
     probes = {place: _probe(table, reading, place) for reading in readings for _, place in _all(reading)}
-    return table.mutate(**probes).drop(*texts) if probes else table
+    return table.mutate(**probes).drop(*texts, *parts) if probes else table
+
+
+def _number_parts(table: ir.Table, reading: Reading) -> dict[str, ir.Value]:
+    """Texts that spell numbers, taken apart once."""
+    name, scale = _text(reading.place), reading.base.scale
+    if scale is None or is_days(scale) or not isinstance(table[name], ir.StringValue):
+        return {}
+    found = text_parts(table[name], Ruler.of(reading.base, scale), reading.entity.read.decimal)
+    return {f"{name}_{index}": part for index, part in enumerate(found)}
 
 
 def _all(reading: Reading) -> list[tuple[int, str]]:
@@ -167,10 +180,12 @@ def _looked_up(engine: Engine, table: ir.Table, reading: Reading) -> ir.Table:
 def whole_codes(codes: Sequence[str], *, exactly: bool) -> dict[int, int]:
     """The place of each code that is a whole number; `exactly` asks for codes that are spelled as numbers are."""
     found: dict[int, int] = {}
-    for place, code in enumerate(codes):
-        number = number_at(code)
-        if number is not None and number.denominator == 1 and (not exactly or str(number.numerator) == code):
-            found.setdefault(number.numerator, place)
+    numbers = {place: number for place, code in enumerate(codes) if (number := number_at(code)) is not None}
+    wholes = {place: int(number) for place, number in numbers.items() if number.denominator == 1}
+    for spelled_so in (True, False)[: 1 if exactly else 2]:
+        for place, number in wholes.items():
+            if not spelled_so or str(number) == codes[place]:
+                found.setdefault(number, place)
     return found
 
 
@@ -182,7 +197,7 @@ def _run_of(numbers: dict[int, int]) -> int | None:
 
 def _probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
     cell = table[_text(place)]
-    found = _number_probe(cell, reading) if reading.base.scale is not None else _code_probe(table, reading, place)
+    found = _number_probe(table, reading) if reading.base.scale is not None else _code_probe(table, reading, place)
     unread = MISSING if reading.base.scale is not None else _unknown(cell, reading)
     return ibis.cases(
         (_says(cell, reading, _not_applicable(reading)), NOT_APPLICABLE),
@@ -238,8 +253,8 @@ def _unknown(cell: ir.Value, reading: Reading) -> ir.IntegerValue | int:
     return cell.re_search(pattern).ifelse(OUTSIDE, MISSING)
 
 
-def _number_probe(cell: ir.Value, reading: Reading) -> ir.IntegerColumn:
-    scale = reading.base.scale
+def _number_probe(table: ir.Table, reading: Reading) -> ir.IntegerColumn:
+    cell, scale = table[_text(reading.place)], reading.base.scale
     if scale is None:
         raise TypeError(f"'{reading.base.node[1]}' has codes")
     if is_days(scale):
@@ -247,7 +262,7 @@ def _number_probe(cell: ir.Value, reading: Reading) -> ir.IntegerColumn:
         return day_place(days_of(cell, kind), reading.base)
     ruler = Ruler.of(reading.base, scale)
     if isinstance(cell, ir.StringValue):
-        return text_place(cell, ruler, reading.entity.read.decimal)
+        return text_place(*(table[f"{_text(reading.place)}_{part}"] for part in range(3)), ruler)
     return real_place(cell, ruler) if isinstance(cell, ir.FloatingValue) else whole_place(cell, ruler)
 
 

@@ -251,7 +251,7 @@ class Records:
         for owner in (rows.entity, *self._built_groups(rows.entity)):
             facts = self.spec.microdata[owner]
             columns |= {column: None for name in facts.columns for column in file_columns(facts, name)}
-        return hashed(self.key, [rows.cell(column) for column in columns])
+        return hashed(self.key, self.sources[rows.entity], [rows.cell(column) for column in columns])
 
     # Groups: built from rows, inherited by rows, and what is derived for them.
 
@@ -441,7 +441,7 @@ class Records:
         declared = self.spec.microdata[rows.entity]
         by_row = self._row_hash(rows)
         keys = [*(declared.group or {}).values(), *(column for column in declared.key or ())]
-        by_id = hashed(self.key, [rows.cell(column) for column in dict.fromkeys(keys)])
+        by_id = hashed(self.key, self.sources[rows.entity], [rows.cell(column) for column in dict.fromkeys(keys)])
         if RECORD in rows.table.columns:
             by_id = rows.table[RECORD].isnull().ifelse(by_row, by_id)
         elif declared.key is None:
