@@ -91,7 +91,11 @@ class _Counting:
         return keys
 
     def _key(
-        self, cluster: Cluster, area: ir.IntegerValue | None, indices: Sequence[ir.IntegerValue], inside: ir.BooleanValue
+        self,
+        cluster: Cluster,
+        area: ir.IntegerValue | None,
+        indices: Sequence[ir.IntegerValue],
+        inside: ir.BooleanValue,
     ) -> ir.IntegerValue:
         cell: ir.IntegerValue = ibis.literal(0, "int64")
         for size, index in zip(cluster.sizes, indices, strict=True):

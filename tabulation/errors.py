@@ -1,7 +1,7 @@
 """What may be said when microdata cannot be used: the rule that is broken and where, never what a record holds.
 
-    MicrodataError            the files do not have the structure that the spec declares
-      EngineError             the engine beneath failed; its own words are withheld
+MicrodataError            the files do not have the structure that the spec declares
+  EngineError             the engine beneath failed; its own words are withheld
 """
 
 from __future__ import annotations

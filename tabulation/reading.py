@@ -140,8 +140,10 @@ def text_of(cell: ir.Value, kind: Kind) -> ir.StringColumn:
     if kind is not Kind.REAL:
         return cell if kind is Kind.TEXT else cell.cast("string")
     bounded = held(cell, -WIDEST, WIDEST)
-    return whole_number(cell).notnull().ifelse(
-        whole_number(cell).cast("string"), (bounded * 1e6 + 0.5).floor().cast("string")
+    return (
+        whole_number(cell)
+        .notnull()
+        .ifelse(whole_number(cell).cast("string"), (bounded * 1e6 + 0.5).floor().cast("string"))
     )
 
 
@@ -162,9 +164,7 @@ def _looked_up(engine: Engine, table: ir.Table, reading: Reading) -> ir.Table:
         text = table[_text(place)]
         if isinstance(text, ir.StringValue):
             words = [spelling_of(reading.source, code) for code in base.codes]
-            known: list[tuple[str | int, int]] = [
-                (word, index) for index, word in enumerate(words) if word is not None
-            ]
+            known: list[tuple[str | int, int]] = [(word, index) for index, word in enumerate(words) if word is not None]
         else:
             numbers = whole_codes(base.codes, exactly=reading.is_area)
             if _run_of(numbers) is not None:

@@ -1,0 +1,116 @@
+"""The door of the room: confidential files in, exact counts out, for a mechanism and nobody else.
+
+Nothing that goes wrong in here is told in a library's words, and nothing stays behind: files that spill live in a
+private folder that is removed in every case.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from release_specs.domain import Domain
+from release_specs.spec import ReleaseSpec
+from release_specs.tallies import Tally, tallies_of
+from tabulation.bases import Meanings
+from tabulation.boundary import confidential
+from tabulation.count import count_tallies
+from tabulation.counts import ExactCounts
+from tabulation.engines.engine import Engine
+from tabulation.errors import MicrodataError
+from tabulation.private import private_folder
+from tabulation.schema import check_structure
+from tabulation.sources import Source, fingerprint, open_sources
+
+ENGINES = ("duckdb", "spark")
+KEY_BYTES = 32
+
+Tell = Callable[[str], None]
+"""Told the name of each stage as it begins; a stage has no numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Where the counting is done: the engine, the folder for spill files, the memory it may use, Spark's master."""
+
+    engine: str = "duckdb"
+    folder: Path | None = None
+    memory: int | None = None
+    master: str = "local[*]"
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise ValueError(f"'{self.engine}' is not an engine; choose {' or '.join(ENGINES)}")
+
+
+def new_key() -> bytes:
+    """The secret key that decides which rows a cap keeps: drawn once for a run and kept with it."""
+    return secrets.token_bytes(KEY_BYTES)
+
+
+@confidential("opening the microdata")
+def open_dataset(spec: ReleaseSpec, domain: Domain, places: Mapping[str, str]) -> dict[str, Source]:
+    """The files of a release, their structure checked and no record read. Raises `MicrodataError`."""
+    sources = open_sources(spec, places)
+    check_structure(spec, domain, sources)
+    return sources
+
+
+@confidential("fingerprinting the microdata")
+def dataset_fingerprint(sources: Mapping[str, Source], key: bytes) -> bytes:
+    """The keyed fingerprint of a dataset (law 12)."""
+    return fingerprint(sources, key)
+
+
+@confidential("counting")
+def tabulate(  # noqa: PLR0913
+    spec: ReleaseSpec,
+    domain: Domain,
+    sources: Mapping[str, Source],
+    *,
+    key: bytes,
+    edition: str | None = None,
+    tallies: Sequence[Tally] | None = None,
+    work: Work | None = None,
+    tell: Tell = lambda stage: None,
+) -> dict[str, ExactCounts]:
+    """The exact counts of every tally by its name. Raises `MicrodataError`, which quotes no record."""
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"the key has {KEY_BYTES} bytes")
+    _check_edition(spec, edition)
+    wanted = tuple(tallies) if tallies is not None else tallies_of(spec, domain)
+    tell("opening the engine")
+    with started(work or Work()) as engine:
+        tell("reading and counting")
+        return count_tallies(Meanings(spec, domain, edition), engine, sources, wanted, key)
+
+
+def _check_edition(spec: ReleaseSpec, edition: str | None) -> None:
+    asks = any(
+        "edition" in test.wanted
+        for entity in spec.microdata.values()
+        if entity.only is not None
+        for _, test in entity.only.criteria()
+    )
+    if asks and edition is None and spec.release.edition is None:
+        message = "'only' selects the rows of an edition, and no edition is named; add --edition NAME"
+        raise MicrodataError("no-edition", "", message)
+
+
+@contextmanager
+def started(work: Work) -> Iterator[Engine]:
+    """The engine, with a private folder that ends with it."""
+    with private_folder(work.folder) as folder:
+        if work.engine == "spark":
+            from tabulation.engines.spark import spark_engine  # noqa: PLC0415 - only who uses Spark installs it
+
+            with spark_engine(folder, master=work.master, memory=work.memory) as spark:
+                yield spark
+        else:
+            from tabulation.engines.duckdb import duckdb_engine  # noqa: PLC0415 - one engine is loaded, not both
+
+            with duckdb_engine(folder, memory=work.memory) as duck:
+                yield duck
