@@ -118,10 +118,11 @@ def _several(tally: Tally) -> set[Attribute]:
 def _cluster(meanings: Meanings, tallies: Sequence[Tally]) -> Cluster:
     attributes = tuple(dict.fromkeys(attribute for tally in tallies for attribute in tally.attributes))
     shared = set(attributes).intersection(*(tally.attributes for tally in tallies))
-    optional = {one for one in attributes if one not in shared and _may_not_apply(meanings, one)}
+    optional = {one for one in attributes if one not in shared and may_not_apply(meanings, one)}
     return Cluster(tuple(tallies), attributes, frozenset(optional))
 
 
-def _may_not_apply(meanings: Meanings, attribute: Attribute) -> bool:
+def may_not_apply(meanings: Meanings, attribute: Attribute) -> bool:
+    """Whether some rows may have no value of an attribute because it does not apply to them."""
     column = meanings.spec.microdata[attribute.owner].columns.get(attribute.base)
     return column is not None and (column.applies_to is not None or column.not_applicable is not None)

@@ -12,12 +12,13 @@ import ibis
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from release_specs.domain import Attribute, Hierarchy
 from release_specs.tallies import Tally, extended_size
 from tabulation.bases import NOT_APPLICABLE, NOT_STATED, Meanings
-from tabulation.clusters import Adder, Cluster, adder_of, clusters_of
-from tabulation.counts import ExactCounts, ancestors, integers_of, summed
+from tabulation.clusters import Adder, Cluster, adder_of, clusters_of, may_not_apply
+from tabulation.counts import ExactCounts, Integers, Leaves, ancestors, integers_of
 from tabulation.engines.engine import Engine
 from tabulation.logic import NOTHING, TRUE, surely
 from tabulation.numbers import held
@@ -46,8 +47,7 @@ def _count_entity(counting: _Counting, clusters: Sequence[Cluster]) -> dict[str,
         tables = [counting.part(kept, number, cluster) for number, cluster in enumerate(clusters)]
     found: dict[str, ExactCounts] = {}
     for cluster, table in zip(clusters, tables, strict=True):
-        fetched = counting.engine.fetch(_totals(table, cluster))
-        found |= {tally.name: _read_off(tally, cluster, fetched) for tally in cluster.tallies}
+        found |= _read_off(cluster, counting.engine.fetch(_totals(table, cluster)))
     return found
 
 
@@ -86,8 +86,9 @@ class _Counting:
             counted = counted & (area >= 0)
         keys = []
         for indices in product(*(self._indices(cluster, attribute) for attribute in cluster.attributes)):
-            inside = reduce(and_, (surely(index >= 0) for index in indices), counted)
-            keys.append(self._key(cluster, area, indices, inside))
+            doubtful = [index for index, sure in indices if not sure]
+            inside = reduce(and_, (surely(index >= 0) for index in doubtful), counted)
+            keys.append(self._key(cluster, area, [index for index, _ in indices], inside))
         return keys
 
     def _key(
@@ -122,35 +123,41 @@ class _Counting:
         name = self._areas.get((cluster.spine.name, cluster.level))
         return self._place(cluster.spine) if name is None else self.rows.table[name]
 
-    def _indices(self, cluster: Cluster, attribute: Attribute) -> list[ir.IntegerValue]:
-        """The index of each answer in an attribute; null where it is an earlier one again or does not apply."""
+    def _indices(self, cluster: Cluster, attribute: Attribute) -> list[tuple[ir.IntegerValue, bool]]:
+        """The index of each answer in an attribute, and whether every row surely has one.
+
+        It is negative where an answer is an earlier one again, where nothing was answered or where it does not apply.
+        """
         hidden, optional = extended_size(attribute) - 1, attribute in cluster.optional
         places = self.rows.of((attribute.owner, attribute.base))
-        found: list[ir.IntegerValue] = []
-        for place in places:
-            index = index_of(self.meanings, attribute, place)
+        indices = [index_of(self.meanings, attribute, place) for place in places]
+        applies = not may_not_apply(self.meanings, attribute)
+        if len(indices) == 1 and applies:
+            (index,) = indices
+            return [((index >= 0).ifelse(index, hidden) if attribute.hidden else index, True)]
+        found: list[tuple[ir.IntegerValue, bool]] = []
+        for index in indices:
             value = ibis.cases(
                 (index >= 0, index),
                 (index == NOT_APPLICABLE, hidden + 1 if optional else -1),
                 (index == NOT_STATED, hidden if attribute.hidden else -1),
                 else_=-1,
             )
-            earlier = [index_of(self.meanings, attribute, other) for other in places[: len(found)]]
-            again = [surely(index == other) for other in earlier]
-            found.append(reduce(or_, again).ifelse(-1, value) if again else value)
+            again = [surely(index == earlier) for earlier in indices[: len(found)]]
+            found.append((reduce(or_, again).ifelse(-1, value) if again else value, optional and len(indices) == 1))
         return found
 
     def adder(self, adder: Adder) -> ir.IntegerValue:
-        """What a row adds beside itself; 0 where it has nothing to add."""
+        """What a row adds beside itself: an amount, 0 where it has none, or a mark that it counts, null where not."""
         entity = self.rows.entity
         if adder.where is not None:
-            return meets(self.meanings, entity, adder.where, self.rows.of).ifelse(1, 0)
+            return meets(self.meanings, entity, adder.where, self.rows.of).ifelse(1, NOTHING)
         name = adder.usable or (adder.adds.column if adder.adds is not None else "")
         node = self.meanings.node(entity, name)
         (place,) = self.rows.of(node)
         usable = surely(place >= 0)
         if adder.adds is None:
-            return usable.ifelse(1, 0)
+            return usable.ifelse(1, NOTHING)
         summand = adder.adds
         tick = held(place + self.meanings.base(node).origin, summand.low, summand.high)
         return usable.ifelse(tick * summand.factor - summand.shift, 0).cast("decimal(18, 0)")
@@ -160,8 +167,7 @@ class _Counting:
         keys = self.keys(cluster)
         adds = {f"a{number}": self.adder(adder) for number, adder in enumerate(cluster.adders)}
         key = keys[0] if len(keys) == 1 else ibis.array(keys).unnest()
-        table = self.rows.table.select(key=key, **adds)
-        return table.filter(table.key.notnull())
+        return self.rows.table.select(key=key, **adds)
 
     def keep(self, clusters: Sequence[Cluster]) -> ir.Table:
         """The keys of all clusters, computed in one pass over the rows."""
@@ -175,32 +181,37 @@ class _Counting:
         """One cluster's keys out of those that were kept."""
         slots = [kept[name] for name in kept.columns if name.startswith(f"k{number}_")]
         adds = {f"a{place}": kept[f"a{number}_{place}"] for place in range(len(cluster.adders))}
-        table = kept.select(key=slots[0] if len(slots) == 1 else ibis.array(slots).unnest(), **adds)
-        return table.filter(table.key.notnull())
+        return kept.select(key=slots[0] if len(slots) == 1 else ibis.array(slots).unnest(), **adds)
 
 
 def _totals(table: ir.Table, cluster: Cluster) -> ir.Table:
-    sums = {f"a{number}": table[f"a{number}"].sum() for number in range(len(cluster.adders))}
+    """The totals by key; rows that are in no cell have one total of their own, under no key."""
+    sums = {
+        f"a{number}": table[f"a{number}"].count() if adder.adds is None else table[f"a{number}"].sum()
+        for number, adder in enumerate(cluster.adders)
+    }
     return table.group_by("key").agg(number=table.count(), **sums)
 
 
-def _read_off(tally: Tally, cluster: Cluster, fetched: pa.Table) -> ExactCounts:
-    """One tally out of a cluster: other attributes are summed, rows to which its own do not apply are left out."""
-    keys = np.asarray(fetched["key"].to_numpy(), np.int64)
-    adder = adder_of(tally)
-    name = "number" if adder is None else f"a{cluster.adders.index(adder)}"
-    values = integers_of(fetched[name])
-    areas, cells = np.divmod(keys, cluster.cells)
-    if not tally.elsewhere:
-        indices = dict(zip(cluster.attributes, np.unravel_index(cells, cluster.sizes or (1,)), strict=False))
-        own = [indices[attribute] for attribute in tally.attributes]
-        inside = np.ones(len(keys), np.bool_)
-        for index, size in zip(own, tally.shape, strict=True):
-            inside &= index < size
-        areas, values, own = areas[inside], values[inside], [index[inside] for index in own]
-        cells = np.ravel_multi_index(own, tally.shape) if own else np.zeros(len(areas), np.int64)
-    if tally.spine is not None and tally.levels and cluster.level is not None:
-        smallest = tally.levels[-1]
-        areas = ancestors(tally.spine, cluster.level, smallest)[areas]
-        return summed(tally, smallest, areas * tally.cells + cells, values)
-    return summed(tally, None, areas * tally.cells + cells, values)
+def _read_off(cluster: Cluster, fetched: pa.Table) -> dict[str, ExactCounts]:
+    """Every tally out of a cluster: other attributes are summed, rows to which its own do not apply are left out."""
+    fetched = fetched.filter(pc.is_valid(fetched["key"]))
+    leaves = Leaves(cluster.level, cluster.cells, integers_of(fetched["key"]))
+    numbers = {None: integers_of(fetched["number"])}
+    numbers |= {adder: integers_of(fetched[f"a{number}"]) for number, adder in enumerate(cluster.adders)}
+    return {
+        tally.name: ExactCounts(tally, leaves, numbers[adder_of(tally)], _own_cells(tally, cluster))
+        for tally in cluster.tallies
+    }
+
+
+def _own_cells(tally: Tally, cluster: Cluster) -> Integers | None:
+    """For each cell of a cluster that of a tally, negative where there is none; None where they are the same."""
+    if tally.elsewhere or (tally.attributes == cluster.attributes and tally.shape == cluster.sizes):
+        return None
+    indices = dict(zip(cluster.attributes, np.indices(cluster.sizes or (1,)).reshape(-1, cluster.cells), strict=False))
+    inside, cell = np.ones(cluster.cells, np.bool_), np.zeros(cluster.cells, np.int64)
+    for attribute, size in zip(tally.attributes, tally.shape, strict=True):
+        inside &= indices[attribute] < size
+        cell = cell * size + indices[attribute]
+    return np.where(inside, cell, -1)

@@ -17,26 +17,52 @@ from release_specs.domain import Hierarchy
 from release_specs.tallies import Tally
 
 Integers = npt.NDArray[np.int64]
+ROOM = 8
+"""A dense array of up to so many cells for each key is quicker than sorting the keys."""
 LIMIT = 2**62
 """Sums are held at this size: a limit of slope 1, which moves no two totals apart."""
 
 
 @dataclass(frozen=True, eq=False)
+class Leaves:
+    """What was counted together: a number for each key area * cells + cell of the smallest level; other keys have 0."""
+
+    level: str | None
+    cells: int
+    keys: Integers = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
 class ExactCounts:
-    """The exact counts of one tally for the areas of its smallest level: keys area * cells + cell, in order."""
+    """The exact counts of one tally, read off what was counted together with it.
+
+    `onto` gives for each cell of the leaves that of the tally, negative where there is none; None where they are the
+    same.
+    """
 
     tally: Tally
-    level: str | None
-    keys: Integers = field(repr=False)
-    values: npt.NDArray[Any] = field(repr=False)
+    leaves: Leaves
+    numbers: npt.NDArray[Any] = field(repr=False)
+    onto: Integers | None = field(repr=False, default=None)
 
-    def at(self, level: str | None) -> ExactCounts:
-        """The same counts added up to a larger level."""
-        if level == self.level or self.tally.spine is None or level is None or self.level is None:
-            return self
-        upwards = ancestors(self.tally.spine, self.level, level)
-        areas, cells = np.divmod(self.keys, self.tally.cells)
-        return summed(self.tally, level, upwards[areas] * self.tally.cells + cells, self.values)
+    def at(self, level: str | None) -> SparseCounts:
+        """The counts at a level: the cells that are not zero."""
+        areas, cells = np.divmod(self.leaves.keys, self.leaves.cells)
+        numbers = self.numbers
+        if self.onto is not None:
+            cells = self.onto[cells]
+            if (self.onto < 0).any():
+                inside = cells >= 0
+                areas, cells, numbers = areas[inside], cells[inside], numbers[inside]
+        spine = self.tally.spine
+        if spine is not None and level is not None and self.leaves.level is not None and level != self.leaves.level:
+            areas = ancestors(spine, self.leaves.level, level)[areas]
+        return summed(self.tally, level, areas * self.tally.cells + cells, numbers)
+
+    @property
+    def smallest(self) -> SparseCounts:
+        """The counts at the smallest level that the tally asks for."""
+        return self.at(self.tally.levels[-1] if self.tally.levels else None)
 
     def dense(self, level: str | None) -> Integers:
         """Every cell of every area of a level, zeros included: one row an area, one column a cell."""
@@ -48,6 +74,15 @@ class ExactCounts:
         step = max(1, cells // self.tally.cells)
         for first in range(0, areas, step):
             yield first, found.block(first, min(first + step, areas))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseCounts:
+    """The cells of a tally at one level that are not zero: keys area * cells + cell, in order, and their numbers."""
+
+    tally: Tally
+    keys: Integers = field(repr=False)
+    values: npt.NDArray[Any] = field(repr=False)
 
     def block(self, first: int, last: int) -> Integers:
         """The areas from `first` up to and without `last`, every cell."""
@@ -68,13 +103,23 @@ def ancestors(spine: Hierarchy, level: str, above: str) -> Integers:
     return places
 
 
-def summed(tally: Tally, level: str | None, keys: Integers, values: npt.NDArray[Any]) -> ExactCounts:
+def summed(tally: Tally, level: str | None, keys: Integers, values: npt.NDArray[Any]) -> SparseCounts:
     """Counts from keys in any order, each perhaps several times."""
+    size = tally.areas(level) * tally.cells
+    if values.dtype == np.int64 and size <= ROOM * (len(keys) + ROOM) and _is_small(values):
+        dense = np.bincount(keys, values, minlength=size)
+        filled = np.flatnonzero(dense)
+        return SparseCounts(tally, filled, dense[filled].astype(np.int64))
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], values[order]
     first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.int64)
     totals = np.add.reduceat(values, first) if len(keys) else values
-    return ExactCounts(tally, level, keys[first], totals)
+    return SparseCounts(tally, keys[first], totals)
+
+
+def _is_small(values: Integers) -> bool:
+    """Whether sums of these numbers are exact in double precision, which is what bincount adds in."""
+    return bool(np.abs(values.astype(np.float64)).sum() < 2**53)
 
 
 def limited(values: npt.NDArray[Any]) -> Integers:

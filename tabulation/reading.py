@@ -14,6 +14,7 @@ from operator import and_, or_
 
 import ibis
 import ibis.expr.types as ir
+import numpy as np
 
 from release_specs.language.microdata import Entity, Treatment
 from tabulation.bases import NOT_APPLICABLE, NOT_STATED, Base
@@ -33,7 +34,7 @@ from tabulation.numbers import (
     text_place,
     whole_place,
 )
-from tabulation.sources import Kind, Source, decodable_in, spelling_of
+from tabulation.sources import Kind, Source, decodable_in, spelling_of, spellings_of
 
 MISSING, OUTSIDE = -5, -6
 WIDEST = 9e12
@@ -43,7 +44,10 @@ FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One declared column: where its cells are and what becomes of them. `place` names the column that it makes."""
+    """One declared column: where its cells are and what becomes of them. `place` names the column that it makes.
+
+    `told` asks that every state be told apart, for a custodian who looks at it.
+    """
 
     base: Base
     entity: Entity
@@ -51,6 +55,7 @@ class Reading:
     kind: Kind
     cells: tuple[str, ...]
     place: str
+    told: bool = False
 
     @property
     def is_area(self) -> bool:
@@ -163,16 +168,15 @@ def _looked_up(engine: Engine, table: ir.Table, reading: Reading) -> ir.Table:
     for _, place in _all(reading):
         text = table[_text(place)]
         if isinstance(text, ir.StringValue):
-            words = [spelling_of(reading.source, code) for code in base.codes]
-            known: list[tuple[str | int, int]] = [(word, index) for index, word in enumerate(words) if word is not None]
+            words: Sequence[str | int | None] = spellings_of(reading.source, base.codes)
+            places: Sequence[int] = range(len(words))
         else:
             numbers = whole_codes(base.codes, exactly=reading.is_area)
             if _run_of(numbers) is not None:
                 continue
-            known = list(numbers.items())
+            words, places = list(numbers), list(numbers.values())
             text = whole_number(text)
-        words_table = engine.lookup({"word": [word for word, _ in known], "place": [index for _, index in known]})
-        right = words_table.rename(**{f"{place}_word": "word", f"{place}_found": "place"})
+        right = engine.lookup({"word": words, "place": np.array(places, np.int64)}).rename(**{f"{place}_word": "word", f"{place}_found": "place"})
         table = table.left_join(right, text == right[f"{place}_word"]).drop(f"{place}_word")
     return table
 
@@ -198,13 +202,21 @@ def _run_of(numbers: dict[int, int]) -> int | None:
 def _probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
     cell = table[_text(place)]
     found = _number_probe(table, reading) if reading.base.scale is not None else _code_probe(table, reading, place)
+    if is_direct(reading):
+        return found.fill_null(MISSING).cast("int64")
     unread = MISSING if reading.base.scale is not None else _unknown(cell, reading)
-    return ibis.cases(
-        (_says(cell, reading, _not_applicable(reading)), NOT_APPLICABLE),
-        (_is_missing(cell, reading), MISSING),
-        (found.notnull(), found),
-        else_=unread,
-    ).cast("int64")
+    elsewise = [(_is_missing(cell, reading), MISSING)]
+    if words := _not_applicable(reading):
+        elsewise.insert(0, (_says(cell, reading, words), NOT_APPLICABLE))
+    return ibis.cases(*elsewise, else_=found.fill_null(unread)).cast("int64")
+
+
+def is_direct(reading: Reading) -> bool:
+    """Whether a cell is a code or anything else: nothing tells missing values from those outside, so neither is told."""
+    same = reading.place_for("missing") == reading.place_for("outside")
+    spelled_like_one = any(word in reading.base.place_of for word in reading.entity.read.missing)
+    plain = reading.base.scale is None and reading.base.answers == 1 and not reading.told
+    return plain and same and not _not_applicable(reading) and not spelled_like_one
 
 
 def _not_applicable(reading: Reading) -> tuple[str, ...]:
@@ -280,7 +292,7 @@ def _code_probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColu
     shift = _run_of(numbers) if numbers else None
     if shift is not None:
         first, last = min(numbers), max(numbers)
-        return value.between(first, last).ifelse(held(value, first, last) - shift, NOTHING)
+        return value.between(first, last).ifelse(value - shift if shift else value, NOTHING)
     return value.cases(*numbers.items(), else_=NOTHING) if numbers else NOTHING
 
 
@@ -301,6 +313,8 @@ def _settle(state: ir.IntegerColumn, reading: Reading) -> ir.IntegerColumn:
         below = above = reading.place_for("outside")
     pairs = [(MISSING, reading.place_for("missing")), (OUTSIDE, reading.place_for("outside"))]
     pairs += [(BELOW, below), (ABOVE, above)] if reading.base.scale is not None else []
+    if len({place for _, place in pairs}) == 1:
+        return (state >= NOT_APPLICABLE).ifelse(state, pairs[0][1])
     return (state >= NOT_APPLICABLE).ifelse(state, state.cases(*pairs, else_=NOT_STATED))
 
 

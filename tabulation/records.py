@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import ibis
 import ibis.expr.types as ir
 
+from release_specs.language.conditions import Condition
 from release_specs.language.microdata import Entity
 from release_specs.reading.resolve import group_of, members_of
 from release_specs.tallies import Tally
@@ -25,9 +26,10 @@ from tabulation.places import meets
 from tabulation.reading import Reading, read_columns
 from tabulation.sources import Kind, Source, file_columns
 
-SINGLE, SUSPECT, RANK = "is_single", "is_suspect", "rank"
+SINGLE, RANK, BUCKET = "is_single", "rank", "bucket"
 FIELDS = 15
 """Ids of a group are told apart by fields of four bits in one 64-bit sum."""
+SPREAD = 2**20 * FIELDS
 DOUBLED = sum(0b1110 << (4 * field) for field in range(FIELDS))
 """The bits that are set where some field counted more than one."""
 
@@ -73,7 +75,7 @@ class Records:
             if source is not None:
                 rows[entity] = self._built(entity, rows[source], needs)
         self._settle(rows, needs)
-        return {name: self._ranked(found, caps.get(name)) for name, found in rows.items()}
+        return rows
 
     # Reading: cells, places, ids, rows of this release, one row for each id.
 
@@ -91,6 +93,8 @@ class Records:
         own = {reading.base.node: reading.places for reading in readings if reading.base.node[0] == entity}
         found = self._identified(Rows(entity, table, own, cells))
         found = self._selected(found, needs, rows)
+        if cap is not None and (first := keep_first_of(self.meanings, entity)) is not None:
+            found = self._known_early(found, first, "keep_first", needs, rows)
         return self._single_and_once(found, cap)
 
     def _all_needed(self, needs: Needs, owner: str) -> set[Node]:
@@ -172,15 +176,21 @@ class Records:
         only = self.spec.microdata[rows.entity].only
         if only is None:
             return rows
-        asked = self._with_what_decides(self.meanings.nodes(rows.entity, only))
+        rows = self._known_early(rows, only, "only", needs, others)
+        return replace(rows, table=rows.table.filter(meets(self.meanings, rows.entity, only, rows.of)))
+
+    def _known_early(
+        self, rows: Rows, condition: Condition, word: str, needs: Needs, others: Mapping[str, Rows]
+    ) -> Rows:
+        """The rows with all that a condition looks at, before groups are gathered: nothing derived is known yet."""
+        asked = self._with_what_decides(self.meanings.nodes(rows.entity, condition))
         group = group_of(self.spec, rows.entity)
         if any(owner != rows.entity for owner, _ in asked) and group is not None:
             rows = self._inherited(rows, others.get(group), needs)
         if not asked <= set(rows.places):
-            message = f"'only' of '{rows.entity}' looks at something derived from rows; select by columns of the file"
-            raise MicrodataError("only-too-late", rows.entity, message)
-        rows = self._advanced(rows, asked)
-        return replace(rows, table=rows.table.filter(meets(self.meanings, rows.entity, only, rows.of)))
+            message = f"'{word}' of '{rows.entity}' looks at what is derived or built from rows; name columns of files"
+            raise MicrodataError("looks-too-far", rows.entity, message)
+        return self._advanced(rows, asked)
 
     def _with_what_decides(self, nodes: Iterable[Node]) -> set[Node]:
         found: set[Node] = set()
@@ -209,14 +219,20 @@ class Records:
         once = _is_deduplicated(declared)
         if not once and cap is None:
             return _without_group(rows)
-        within = [GROUP, *([SINGLE] if condition is not None else [])] if nested else []
-        suspects = self._suspects(rows, within, cap=cap, once=once)
-        rest = rows.table.anti_join(suspects, list(suspects.columns)).mutate(**{SUSPECT: FALSE})
-        some = rows.table.semi_join(suspects, list(suspects.columns)).mutate(**{SUSPECT: TRUE})
+        within = [GROUP, *([SINGLE, BUCKET] if condition is not None else [])] if nested else []
+        if BUCKET in within:
+            rows = replace(rows, table=rows.table.mutate(**{BUCKET: _bucket(rows.table, once=once)}))
+        suspects = self.engine.keep(self._suspects(rows, within, cap=cap, once=once))
+        rest = rows.table.anti_join(suspects, list(suspects.columns))
+        some = rows.table.semi_join(suspects, list(suspects.columns))
         if once:
-            some = self._once(replace(rows, table=some), [*within, _own_id(rows, declared)])
-        table = ibis.union(rest, some.select(*rest.columns))
-        return _without_group(replace(rows, table=self.engine.keep(table)))
+            some = self._once(replace(rows, table=some), [*within[:2], _own_id(rows, declared)])
+        if cap is not None:
+            rest = rest.mutate(**{RANK: ibis.literal(0, "int64")})
+            some = self._ranked(replace(rows, table=some), cap)
+        read = [*(name for name, _ in rows.cells.values()), *(name for name in within if name == BUCKET)]
+        table = ibis.union(rest.drop(*read), some.drop(*read).select(*rest.drop(*read).columns))
+        return _without_group(replace(rows, table=self.engine.keep(table), cells={}))
 
     def _suspects(self, rows: Rows, within: Sequence[str], *, cap: int | None, once: bool) -> ir.Table:
         """Keys of the groups that may hold an id twice or exceed the cap; of the ids themselves without groups."""
@@ -231,7 +247,10 @@ class Records:
         if once:
             fields["fields"] = _field_of(known[RECORD]).sum()
         counted = known.group_by(list(within)).agg(**fields)
-        suspect = counted.number > (cap if cap is not None else FIELDS)
+        suspect = FALSE
+        if cap is not None:
+            suspect = counted.number > cap
+            suspect = suspect & ~counted[SINGLE] if SINGLE in within else suspect
         if once:
             doubled = counted.fields.cast("int64") & ibis.literal(DOUBLED, "int64")
             suspect = suspect | (counted.number > FIELDS) | (doubled.fill_null(0) != 0)
@@ -239,11 +258,14 @@ class Records:
 
     def _once(self, rows: Rows, identity: Sequence[str]) -> ir.Table:
         """Of rows with one identity the one with the smallest hash; rows without an id are all different."""
-        table = rows.table
-        order = ibis.row_number().over(group_by=[table[name] for name in identity], order_by=self._row_hash(rows))
-        numbered = table.mutate(order=order)
-        nobody = numbered[identity[-1]].isnull()
-        return numbered.filter(nobody | (numbered.order == 0)).drop("order")
+        same = [rows.table[name] for name in identity]
+        counted = replace(rows, table=rows.table.mutate(same=rows.table.count().over(group_by=same)))
+        table = counted.table
+        several = (table.same > 1) & table[identity[-1]].notnull()
+        order = several.ifelse(self._row_hash(counted), "")
+        number = ibis.row_number().over(group_by=[table[name] for name in identity], order_by=order)
+        numbered = table.mutate(order=several.ifelse(number, 0))
+        return numbered.filter(numbered.order == 0).drop("order", "same")
 
     def _row_hash(self, rows: Rows) -> ir.StringColumn:
         """SHA-256 of all declared columns as read."""
@@ -374,7 +396,7 @@ class Records:
     def _total(self, node: Node, brought: ir.IntegerColumn) -> ir.IntegerScalar:
         made = self.spec.derive[node[0]][node[1]]
         if made.number_of is not None:
-            return brought.sum().cast("int64")
+            return brought.nullif(0).count()
         if made.any is not None:
             return (brought.max() > 0).ifelse(YES, NO).cast("int64")
         return (brought.count() == 1).ifelse(brought.max(), NOT_STATED).cast("int64")
@@ -425,32 +447,33 @@ class Records:
 
     # The cap.
 
-    def _ranked(self, rows: Rows, cap: int | None) -> Rows:
-        """The rows with their rank in their group, from 0; those that no cap can concern have rank 0."""
-        if cap is None:
-            return rows
-        table = rows.table
-        concerned = table[SUSPECT] & table[GROUP].notnull()
-        rest = table.filter(~concerned).mutate(**{RANK: ibis.literal(0, "int64")})
-        some = replace(rows, table=table.filter(concerned))
-        order = ibis.row_number().over(group_by=some.table[GROUP], order_by=self._order(some))
-        ranked = some.table.mutate(**{RANK: order.cast("int64")})
-        return replace(rows, table=ibis.union(rest, ranked.select(*rest.columns)))
+    def _ranked(self, rows: Rows, cap: int) -> ir.Table:
+        """The rows with their rank in their group, from 0; singles are members of no group. Few need to be hashed."""
+        within = [GROUP, *([SINGLE] if SINGLE in rows.table.columns else [])]
+        size = rows.table.count().over(group_by=[rows.table[name] for name in within])
+        counted = replace(rows, table=rows.table.mutate(size=size))
+        table = counted.table
+        concerned = table.size > cap
+        if SINGLE in within:
+            concerned = concerned & ~table[SINGLE]
+        order = [concerned.ifelse(part, "") for part in self._order(counted)]
+        first = keep_first_of(self.meanings, rows.entity)
+        if first is not None:
+            order.insert(0, meets(self.meanings, rows.entity, first, counted.of).ifelse(0, 1))
+        rank = ibis.row_number().over(group_by=[table[name] for name in within], order_by=order)
+        return table.mutate(**{RANK: concerned.ifelse(rank, 0).cast("int64")}).drop("size")
 
-    def _order(self, rows: Rows) -> list[ir.Value]:
+    def _order(self, rows: Rows) -> list[ir.StringValue]:
+        """What the rows of a group are sorted by: the hash of their id, or of all they say where they have none."""
         declared = self.spec.microdata[rows.entity]
         by_row = self._row_hash(rows)
-        keys = [*(declared.group or {}).values(), *(column for column in declared.key or ())]
-        by_id = hashed(self.key, self.sources[rows.entity], [rows.cell(column) for column in dict.fromkeys(keys)])
+        if declared.key is None:
+            return [by_row]
+        keys = dict.fromkeys([*(declared.group or {}).values(), *declared.key])
+        by_id = hashed(self.key, self.sources[rows.entity], [rows.cell(column) for column in keys])
         if RECORD in rows.table.columns:
-            by_id = rows.table[RECORD].isnull().ifelse(by_row, by_id)
-        elif declared.key is None:
-            by_id = by_row
-        first = keep_first_of(self.meanings, rows.entity)
-        order = [by_id, by_row]
-        if first is not None:
-            order.insert(0, meets(self.meanings, rows.entity, first, rows.of).ifelse(0, 1))
-        return order
+            return [rows.table[RECORD].isnull().ifelse(by_row, by_id)]
+        return [by_id, by_row]
 
 
 def _capped(tallies: Sequence[Tally]) -> set[str]:
@@ -474,8 +497,20 @@ def _without_group(rows: Rows) -> Rows:
     return replace(rows, table=rows.table.mutate(**{GROUP: group}))
 
 
-def _field_of(own: ir.Value) -> ir.IntegerColumn:
-    """A one in the field that an id falls into: whole numbers by their last digits, so that neighbours differ."""
+def _number_of(own: ir.Value) -> ir.IntegerColumn:
+    """An id as a number that is not negative: whole numbers by their last digits, so that neighbours differ."""
     number = own if isinstance(own, ir.IntegerValue) else own.hash()
-    place = ((number % FIELDS) + FIELDS) % FIELDS
-    return (ibis.literal(2.0) ** (place * 4).cast("float64")).cast("int64")
+    return (number % SPREAD + SPREAD) % SPREAD
+
+
+def _field_of(own: ir.Value) -> ir.IntegerColumn:
+    """A one in the field that an id falls into."""
+    return (ibis.literal(2.0) ** (_number_of(own) % FIELDS * 4).cast("float64")).cast("int64")
+
+
+def _bucket(table: ir.Table, *, once: bool) -> ir.IntegerColumn:
+    """Where singles are told apart by their ids, in parts that are small whatever the size of their group."""
+    if not once:
+        return ibis.literal(0, "int64")
+    part = (_number_of(table[RECORD]) / FIELDS).floor().cast("int64")
+    return table[SINGLE].ifelse(part.fill_null(0), 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
@@ -77,6 +77,12 @@ def spelling_of(source: Source, text: str) -> str | None:
     if isinstance(source, TextFile) and not source.read.quoted_newlines:
         return spelled(text, source.read.encoding)
     return text
+
+
+def spellings_of(source: Source, texts: Sequence[str]) -> Sequence[str | None]:
+    """Many declared texts as the engine sees them."""
+    plain = not isinstance(source, TextFile) or source.read.quoted_newlines
+    return texts if plain else [spelled(text, source.read.encoding) for text in texts]
 
 
 def decodable_in(source: Source) -> str | None:

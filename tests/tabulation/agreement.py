@@ -40,7 +40,8 @@ def counted(
 
 def as_cells(counts: ExactCounts) -> Cells:
     """Counts as a dictionary: (area, cell) to number, zeros left out."""
-    pairs = zip(counts.keys.tolist(), counts.values.tolist(), strict=True)
+    found = counts.smallest
+    pairs = zip(found.keys.tolist(), found.values.tolist(), strict=True)
     return {divmod(key, counts.tally.cells): int(value) for key, value in pairs if value}
 
 
