@@ -23,7 +23,8 @@ from tabulation.engines.engine import Engine
 from tabulation.logic import NOTHING, TRUE, surely
 from tabulation.numbers import held
 from tabulation.places import index_of, meets, meets_all
-from tabulation.records import RANK, Records, Rows
+from tabulation.records import prepare_records
+from tabulation.rows import RANK, Context, Rows
 from tabulation.sources import Source
 
 
@@ -31,7 +32,7 @@ def count_tallies(
     meanings: Meanings, engine: Engine, sources: Mapping[str, Source], tallies: Sequence[Tally], key: bytes
 ) -> dict[str, ExactCounts]:
     """The exact counts of every tally by its name."""
-    rows = Records(meanings, engine, sources, key).prepare(tallies)
+    rows = prepare_records(Context(meanings, engine, sources, key), tallies)
     found: dict[str, ExactCounts] = {}
     for entity in rows:
         clusters = clusters_of(meanings, (tally for tally in tallies if tally.entity == entity))

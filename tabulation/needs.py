@@ -23,6 +23,12 @@ def needs_of(meanings: Meanings, tallies: Iterable[Tally]) -> Needs:
     return needs
 
 
+def columns_needed(meanings: Meanings, needs: Needs, owner: str) -> set[Node]:
+    """The columns of an entity that anybody's rows need: its own rows, or those that inherit them."""
+    columns = meanings.spec.microdata[owner].columns
+    return {node for nodes in needs.values() for node in nodes if node[0] == owner and node[1] in columns}
+
+
 def _asked_by(meanings: Meanings, tally: Tally) -> set[Node]:
     entity = tally.entity
     nodes: set[Node] = {(attribute.owner, attribute.base) for attribute in tally.attributes}

@@ -176,7 +176,9 @@ def _looked_up(engine: Engine, table: ir.Table, reading: Reading) -> ir.Table:
                 continue
             words, places = list(numbers), list(numbers.values())
             text = whole_number(text)
-        right = engine.lookup({"word": words, "place": np.array(places, np.int64)}).rename(**{f"{place}_word": "word", f"{place}_found": "place"})
+        right = engine.lookup({"word": words, "place": np.array(places, np.int64)}).rename(
+            **{f"{place}_word": "word", f"{place}_found": "place"}
+        )
         table = table.left_join(right, text == right[f"{place}_word"]).drop(f"{place}_word")
     return table
 

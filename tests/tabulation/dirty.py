@@ -179,10 +179,11 @@ def check(kind: Dirty, folder: Path) -> None:
         return
     loaded, files, found = run(kind, folder)
     named = {counts.tally.table.removeprefix("of_"): by_name(counts) for counts in found.values()}
-    assert named == kind.expected
+    assert named == kind.expected, f"found {named}"
     assert not [secret for secret in kind.secrets if secret in repr(found) + repr(named)]
     if kind.plainly:
-        assert differences(loaded, files, found) == {}
+        wrong = differences(loaded, files, found)
+        assert wrong == {}, f"the product and the reference differ: {wrong}"
 
 
 def check_refusal(kind: Dirty, expected: Refused, folder: Path) -> None:
@@ -190,12 +191,11 @@ def check_refusal(kind: Dirty, expected: Refused, folder: Path) -> None:
     with pytest.raises(MicrodataError) as caught:
         run(kind, folder)
     fault, message = caught.value, str(caught.value)
-    assert (fault.code, fault.entity, fault.column) == (expected.code, expected.entity, expected.column)
+    assert (fault.code, fault.entity, fault.column) == (expected.code, expected.entity, expected.column), message
     assert f"'{expected.entity}'" in message
     assert expected.column is None or f"'{expected.column}'" in message
     assert not [secret for secret in (*kind.secrets, str(folder), folder.name) if secret in message]
-    assert fault.__cause__ is None
-    assert fault.__context__ is None
+    assert (fault.__cause__, fault.__context__) == (None, None)
 
 
 def by_name(counts: ExactCounts) -> dict[str, int]:

@@ -9,14 +9,14 @@ such that its hashes are in the same order as those of all others: then a unit t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count, product
+from itertools import count, pairwise, product
 from pathlib import Path
 
 import numpy as np
 
-from mechanisms.sensitivity import Relation
+from mechanisms.sensitivity import Relation, Unit
 from release_specs.load import Loaded, load_text
 from release_specs.tallies import Tally, tallies_of
 from tests.tabulation.neighbours import ADD_REMOVE, KEY, REPLACE, Integers, Outcome, declared, outcome_of
@@ -90,11 +90,10 @@ class Towns:
         return [next(name for name in _names(number) if self._is_in_order(name)) for number in range(len(self.all))]
 
     def _is_in_order(self, name: str) -> bool:
-        for chain in self.ordered:
-            hashes = [digest(KEY, [text and text.replace("@", name) for text in texts]) for texts in chain]
-            if hashes != sorted(hashes):
-                return False
-        return True
+        hashes = (
+            (digest(KEY, [text and text.replace("@", name) for text in one]) for one in chain) for chain in self.ordered
+        )
+        return all(first < second for chain in hashes for first, second in pairwise(chain))
 
     def write(self, folder: Path) -> dict[str, Path]:
         """The files of all towns, and the areas beside them."""
@@ -133,25 +132,28 @@ class Found:
         return self.moved == self.allowed
 
 
-def furthest(towns: Towns, folder: Path) -> list[Found]:
-    """For every tally, level and relation the furthest that a unit moves it, over all pairs of neighbours."""
+def counted(towns: Towns, folder: Path, *, more_than_the_cap: int = 0) -> tuple[Loaded, Outcome]:
+    """All towns in one run of the product; or of one that keeps more rows of each group than the cap."""
     places = towns.write(folder)
     loaded = load_text(towns.spec, file="small.yaml", folder=folder)
-    outcome = outcome_of(loaded, places)
+    tallies = [
+        replace(one, cap=one.cap and one.cap + more_than_the_cap) for one in tallies_of(loaded.spec, loaded.domain)
+    ]
+    outcome = outcome_of(loaded, places, tallies=tallies if more_than_the_cap else None)
     if outcome.error is not None:
         raise AssertionError(outcome.error)
-    return list(all_moves(towns, loaded, outcome))
+    return loaded, outcome
 
 
-def all_moves(towns: Towns, loaded: Loaded, outcome: Outcome) -> Iterator[Found]:
-    """The same from the counts of all towns."""
+def furthest(towns: Towns, loaded: Loaded, outcome: Outcome, *, unit: Unit | None = None) -> Iterator[Found]:
+    """For every tally, level and relation the furthest that a unit moves it, over all pairs of neighbours."""
     arrivals = list(towns.arrivals())
     for tally in tallies_of(loaded.spec, loaded.domain):
         for level in tally.levels:
             if level != "land":
                 vectors = _vectors(towns, tally, level, outcome.counts[tally.name, level])
                 for relation, moved in _furthest(vectors, arrivals).items():
-                    allowed = declared(loaded, tally, vectors.shape[1], relation)
+                    allowed = declared(loaded, tally, vectors.shape[1], relation, unit=unit)
                     yield Found(tally.name, level, relation, moved, allowed)
 
 

@@ -101,10 +101,10 @@ def member(group: str, number: str, said: str) -> State:
     return lines("people", f"@{group},{number},@A,{said}")
 
 
-def shared(at_most: str, *, nameless: bool = False) -> Towns:
-    """Two homes with places for three records and for two; a home's row comes with any of its records."""
+def shared(at_most: str, *, nameless: bool = False, places_in_k: int = 2) -> Towns:
+    """Two homes with places for three records and for some; a home's row comes with any of its records."""
     rows = [Slot(((), *(lines("homes", f"@{g},@A,{kind}") for kind in "HF")), is_unit=False) for g in "hk"]
-    ids = {"h": ["1", "2", "" if nameless else "3"], "k": ["1", "2"]}
+    ids = {"h": ["1", "2", "" if nameless else "3"], "k": ["1", "2", "3"][:places_in_k]}
     units = [
         Slot(((), member(g, number, "a"), member(g, number, "b")), beside=place)
         for place, g in enumerate("hk")
@@ -118,7 +118,7 @@ def shared(at_most: str, *, nameless: bool = False) -> Towns:
         of_h = (("@h", "1"), ("@h", "2"), ("@h", "3"))
     headers = {"homes": "home,part,kind", "people": "home,line,part,x"}
     spec = SHARED.replace("AT_MOST", at_most)
-    return Towns(spec, headers, (*rows, *units), (of_h, (("@k", "1"), ("@k", "2"))))
+    return Towns(spec, headers, (*rows, *units), (of_h, tuple(("@k", number) for number in ids["k"])))
 
 
 # Groups that are protected as a whole.
@@ -183,15 +183,21 @@ def home(group: str, rows: str, *members: tuple[str, str]) -> State:
     return (*written, *lines("people", *(f"@{group},{number},{SAID[said]}" for number, said in members)))
 
 
-def homes(at_most: str) -> Towns:
-    """A home of up to three, another, and a record without a home; rows of homes are missing, there, or there twice."""
-    of_h = [
-        home("h", rows, *((str(number), said) for number, said in enumerate(chosen, 1) if said != "."))
-        for rows in ("", "H", "HF")
-        for chosen in product(".ab", repeat=3)
+def homes_of(group: str, rows: tuple[str, ...], places: int) -> list[State]:
+    """A home with each of these rows and every choice of members, none first."""
+    return [
+        home(group, row, *((str(number), said) for number, said in enumerate(chosen, 1) if said != "."))
+        for row in rows
+        for chosen in product(".ab", repeat=places)
     ]
+
+
+def homes(at_most: str, *, larger: bool = False) -> Towns:
+    """A home of up to three, another, and a record without a home; rows of homes are missing, there, or there twice."""
+    of_h = homes_of("h", ("", "H", "HF"), 3)
     of_h += [home("h", "F", ("1", "a"), (" 1.0", "b"), ("2", one), ("3", "c")) for one in "abc"]
     of_k = [(), home("k", "F", ("1", "a"), ("2", "b")), home("k", "", ("1", "b"), ("2", "b"), ("2", "a"))]
+    of_k = homes_of("k", ("", "F"), 2) if larger else of_k
     without = [(), *(lines("people", f",1,{SAID[said]}") for said in "ab")]
     slots = tuple(Slot(tuple(states)) for states in (of_h, of_k, without))
     return Towns((HOMES + BY_GROUP).replace("AT_MOST", at_most), HEADERS, slots, (*said_in_order(), *ONE_OF_EACH_ID))
@@ -204,11 +210,7 @@ def said_in_order() -> tuple[tuple[Texts, ...], ...]:
 
 def homes_with_singles(at_most: str) -> Towns:
     """Singles that carry the group and the id of a member; they are units of their own, and so are their duplicates."""
-    of_h = [
-        home("h", rows, *((str(number), said) for number, said in enumerate(chosen, 1) if said != "."))
-        for rows in ("", "H")
-        for chosen in product(".ab", repeat=3)
-    ]
+    of_h = homes_of("h", ("", "H"), 3)
     of_k = [(), home("k", "F", ("1", "a"), ("2", "b"))]
     alone_in_h = {said: "@h,1," + SAID[said].replace("no", "yes") for said in "ab"}
     singles = [(), *(lines("people", line) for line in alone_in_h.values()), lines("people", *alone_in_h.values())]
@@ -289,9 +291,10 @@ def mothers(cap: int) -> Towns:
 
 def births(cap: int) -> Towns:
     """Births that are protected one by one, of two mothers who are known from their births alone."""
-    slots = [Slot(tuple(((), *(lines("births", birth("h", number, said)) for said in (1, 2, 3))))) for number in (0, 1)]
-    slots += [Slot(tuple(((), *(lines("births", birth("h", 2, said)) for said in (1, 2)))))]
-    slots += [Slot(tuple(((), *(lines("births", birth("k", number, said)) for said in (1, 2))))) for number in (0, 1)]
+    kinds = {("h", 0): (1, 2, 3), ("h", 1): (1, 2, 3), ("h", 2): (1, 2), ("k", 0): (1, 2), ("k", 1): (1, 2)}
+    slots = [
+        Slot(((), *(lines("births", birth(*place, said)) for said in said_here))) for place, said_here in kinds.items()
+    ]
     slots += [Slot(((), lines("births", f"@9,,{BORN[0]}")))]
     spec = MOTHERS.replace("PROTECTED", "births").replace("CAP", str(cap))
     return Towns(spec, {"births": "birth,mother,part,age,sex"}, tuple(slots), births_in_order())

@@ -11,7 +11,7 @@ from tests.tabulation.dirty import AREA, Dirty, Refused, called, check, codes, r
 
 AB = rows(x=codes("a", "b"))
 WHOLE = "{integer: 0..9, outside: nearest}"
-HALVES = "{number: -5..1000, step: 0.5, outside: nearest}"
+HALVES = "{number: -5..100, step: 0.5, outside: nearest}"
 FINE = "{number: 0..2, step: 0.01, outside: nearest}"
 SEMICOLONS = 'read: {delimiter: ";"}'
 LATIN, WINDOWS = "read: {encoding: latin-1}", "read: {encoding: windows-1252}"
@@ -181,9 +181,9 @@ BYTES = (
     ),
     Dirty(
         "the last byte of a letter is a blank elsewhere",
-        "x,p\nvoilà,01\nÅ,02\n Å\t,01\n",
-        rows(x=codes("voilà", "Å"), p=AREA),
-        {"x": {"voilà": 1, "Å": 2}, "p": {"01": 2, "02": 1}},
+        "x,y\nvoilà,1\nÅ,2\n Å\t,1\n",
+        rows(x=codes("voilà", "Å")),
+        {"x": {"voilà": 1, "Å": 2}},
     ),
     Dirty(
         "letters and digits are look-alikes",
@@ -248,9 +248,9 @@ VALUES = (
     ),
     Dirty(
         "numbers have forty digits",
-        f"n,m\n{'9' * 40},\n-{'9' * 40},\n2.25{'0' * 40}1,\n2.24{'9' * 40},\n-2.25,\n1000.{'0' * 40}1,\n",
+        f"n,m\n{'9' * 40},\n-{'9' * 40},\n2.25{'0' * 40}1,\n2.24{'9' * 40},\n-2.25,\n100.{'0' * 40}1,\n",
         rows(n=HALVES),
-        {"n": {"1000": 2, "-5": 1, "2.5": 1, "2": 1, "-2.5": 1}},
+        {"n": {"100": 2, "-5": 1, "2.5": 1, "2": 1, "-2.5": 1}},
     ),
     Dirty("numbers have exponents", "n,m\n1e2,\n1E+2,\n10e-1,\n1.5e1,\n-1e9,\n", rows(n=HALVES), {"n": {"100": 2, "1": 1, "15": 1, "-5": 1}}),
     Dirty(
