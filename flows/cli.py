@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from flows.authoring import add_authoring_verbs
+from flows.inspecting import add_custodian_verbs
 from flows.pricing import add_pricing_verbs
 from flows.terminal import OK, WRONG_INPUT, UserError
 from release_specs.diagnostics import did_you_mean
@@ -86,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(metavar="VERB", required=True, title="verbs", parser_class=_Parser)
     add_authoring_verbs(verbs)
     add_pricing_verbs(verbs)
+    add_custodian_verbs(verbs)
     return parser
 
 

@@ -29,7 +29,7 @@ class Adder:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Tallies of the same rows on the same spine. `optional` attributes may not apply and have one more index for it."""
+    """Tallies of the same rows on the same spine. `optional` attributes may not apply: one more index says so."""
 
     tallies: tuple[Tally, ...]
     attributes: tuple[Attribute, ...]

@@ -114,7 +114,7 @@ def _brought(context: Context, node: Node) -> str:
 
 
 def _joined(context: Context, table: ir.Table, facts: ir.Table, nodes: Sequence[Node], *, own: bool) -> ir.Table:
-    """A table with what was derived; rows without a group are alone in one of their own, groups without rows have none."""
+    """A table with what was derived; rows without a group are alone in one of their own."""
     names = [context.name(node) for node in nodes]
     right = facts.select(GROUP, *names).rename(fact_key=GROUP)
     both = table.left_join(right, table[GROUP] == right.fact_key)

@@ -214,7 +214,7 @@ def _probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
 
 
 def is_direct(reading: Reading) -> bool:
-    """Whether a cell is a code or anything else: nothing tells missing values from those outside, so neither is told."""
+    """Whether a cell is a code or anything else: missing values and those outside become the same."""
     same = reading.place_for("missing") == reading.place_for("outside")
     spelled_like_one = any(word in reading.base.place_of for word in reading.entity.read.missing)
     plain = reading.base.scale is None and reading.base.answers == 1 and not reading.told

@@ -117,7 +117,7 @@ def _wanted_by(spec: ReleaseSpec, column: str) -> str:
 
 
 def _values_fit(base: Base, declared: Entity, source: Source, entity: str) -> None:
-    """Numbers stored as such cannot hold area codes with leading zeros; a range needs digits that are carried exactly."""
+    """Numbers cannot hold area codes with leading zeros; a range needs digits that are carried exactly."""
     name = base.node[1]
     column = declared.columns[name]
     if column.area is not None and source.kinds[name] in (Kind.WHOLE, Kind.REAL):

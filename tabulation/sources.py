@@ -101,7 +101,7 @@ def open_source(entity: str, declared: Entity, place: str) -> Source:
     if path.is_dir():
         return _parquet(entity, tuple(_parts(path)), path)
     if not path.is_file():
-        message = f"there is no file for '{entity}' at the place given; mend --data {entity}=..."
+        message = f"there is no file for '{entity}' at the place given; mend --data {entity}=PATH"
         raise MicrodataError("no-file", entity, message)
     if path.suffix.lower() in (".parquet", ".pq"):
         return _parquet(entity, (path,), path.parent)

@@ -80,7 +80,7 @@ def tabulate(  # noqa: PLR0913
     """The exact counts of every tally by its name. Raises `MicrodataError`, which quotes no record."""
     if len(key) != KEY_BYTES:
         raise ValueError(f"the key has {KEY_BYTES} bytes")
-    _check_edition(spec, edition)
+    check_edition(spec, edition)
     wanted = tuple(tallies) if tallies is not None else tallies_of(spec, domain)
     tell("opening the engine")
     with started(work or Work()) as engine:
@@ -88,7 +88,8 @@ def tabulate(  # noqa: PLR0913
         return count_tallies(Meanings(spec, domain, edition), engine, sources, wanted, key)
 
 
-def _check_edition(spec: ReleaseSpec, edition: str | None) -> None:
+def check_edition(spec: ReleaseSpec, edition: str | None) -> None:
+    """Refuses a spec that selects the rows of an edition when none is named."""
     asks = any(
         "edition" in test.wanted
         for entity in spec.microdata.values()

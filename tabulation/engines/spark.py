@@ -1,7 +1,7 @@
 """Spark, for data that one machine cannot hold: the same expressions, run where the records are.
 
-By default a session of its own on this machine. A cluster is named by `master`, or by an existing session. Logs, the web
-page, event logs and telemetry are off: Spark quotes records and paths in all of them.
+By default a session of its own on this machine; a cluster is named by `master`. Logs, the web page, event logs and
+telemetry are off: Spark quotes records and paths in all of them.
 """
 
 from __future__ import annotations

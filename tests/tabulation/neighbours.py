@@ -8,7 +8,7 @@ of two neighbours. Nothing here knows how the product counts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
@@ -129,6 +129,12 @@ class Outcome:
         """All of it that is not confidential: neighbours agree on it."""
         return self.stages, self.error, {name: counts.shape for name, counts in self.counts.items()}
 
+    def of(self, other: Outcome) -> Outcome:
+        """The part about the tallies that another outcome has too; all of it where one of them has an error."""
+        if self.error is not None or other.error is not None:
+            return self
+        return replace(self, counts={name: one for name, one in self.counts.items() if name in other.counts})
+
 
 def outcome_of(
     loaded: Loaded,
@@ -166,7 +172,7 @@ def faults(
     for tally in tallies_of(loaded.spec, loaded.domain) if one.error is None else ():
         if tally.table == EXACT:
             continue  # outside the guarantee, by declaration
-        for level in levels_of(tally):
+        for level in levels_of(tally) if (tally.name, levels_of(tally)[0]) in one.counts else ():
             before, after = one.counts[tally.name, level], other.counts[tally.name, level]
             most = declared(loaded, tally, before.size, relation, unit=unit)
             moved = norms(after - before)

@@ -21,9 +21,24 @@ def houses(homes: pa.Array, kinds: str) -> pa.Table:
 
 
 KINDS = (
-    Dirty("an id is spelled 101, 101.0 and 101 with blanks", "id,x\n101,a\n101.0,a\n 101,a\n101\t,a\n102,b\n", KEYED, {"x": {"a": 1, "b": 1}}),
-    Dirty("ids have leading zeros or other decimals", "id,x\n101,a\n0101,a\n101.00,a\n+101,a\n1e2,a\n", KEYED, {"x": {"a": 5}}),
-    Dirty("ids differ in what looks blank", "id,x\n101,a\n\x0b101,a\n101\u00a0,a\n101\u200b,a\n\uff11\uff10\uff11,a\n", KEYED, {"x": {"a": 5}}),
+    Dirty(
+        "an id is spelled 101, 101.0 and 101 with blanks",
+        "id,x\n101,a\n101.0,a\n 101,a\n101\t,a\n102,b\n",
+        KEYED,
+        {"x": {"a": 1, "b": 1}},
+    ),
+    Dirty(
+        "ids have leading zeros or other decimals",
+        "id,x\n101,a\n0101,a\n101.00,a\n+101,a\n1e2,a\n",
+        KEYED,
+        {"x": {"a": 5}},
+    ),
+    Dirty(
+        "ids differ in what looks blank",
+        "id,x\n101,a\n\x0b101,a\n101\u00a0,a\n101\u200b,a\n\uff11\uff10\uff11,a\n",
+        KEYED,
+        {"x": {"a": 5}},
+    ),
     Dirty("rows have no id", "id,x\n,a\n,a\n ,a\n.0,a\n1,b\n1,b\n", KEYED, {"x": {"a": 4, "b": 1}}),
     Dirty(
         "ids are missing words",
@@ -32,12 +47,42 @@ KINDS = (
         {"x": {"a": 4, "b": 1}},
     ),
     Dirty("lines without an id are too short", "id,x\n1\n1\n1,a\n1,a\n", KEYED, {"x": {"gone": 2, "a": 1}}),
-    Dirty("ids are whole numbers at the ends of 64 bits", pa.table({"id": [2**63 - 1, 2**63 - 1, -(2**63), -(2**63), 0, None, None], "x": list("aaaaabb")}), KEYED, {"x": {"a": 3, "b": 2}}),
-    Dirty("ids are whole numbers beyond 63 bits", pa.table({"id": pa.array([2**64 - 1, 2**64 - 1, 2**64 - 2, 1], pa.uint64()), "x": list("aaab")}), KEYED, {"x": {"a": 2, "b": 1}}),
-    Dirty("ids are fractional numbers that are whole", pa.table({"id": [101.0, 101.0, 102.0, -0.0, 0.0], "x": list("aaabb")}), KEYED, {"x": {"a": 2, "b": 1}}),
-    Dirty("ids are no numbers", pa.table({"id": [NO_NUMBER, NO_NUMBER, None, 1.0, 1.0], "x": list("aaabb")}), KEYED, {"x": {"a": 3, "b": 1}}),
-    Dirty("ids are fractions and huge", pa.table({"id": [101.5, 101500000.0, 1e300, 1e301, 1e-9, 2e-9, INFINITE, -INFINITE], "x": list("aaaaaaaa")}), KEYED, {"x": {"a": 8}}),
-    Dirty("ids are decimals", pa.table({"id": pa.array([101, 101, 102], pa.decimal128(9, 2)), "x": list("aab")}), KEYED, {"x": {"a": 1, "b": 1}}),
+    Dirty(
+        "ids are whole numbers at the ends of 64 bits",
+        pa.table({"id": [2**63 - 1, 2**63 - 1, -(2**63), -(2**63), 0, None, None], "x": list("aaaaabb")}),
+        KEYED,
+        {"x": {"a": 3, "b": 2}},
+    ),
+    Dirty(
+        "ids are whole numbers beyond 63 bits",
+        pa.table({"id": pa.array([2**64 - 1, 2**64 - 1, 2**64 - 2, 1], pa.uint64()), "x": list("aaab")}),
+        KEYED,
+        {"x": {"a": 2, "b": 1}},
+    ),
+    Dirty(
+        "ids are fractional numbers that are whole",
+        pa.table({"id": [101.0, 101.0, 102.0, -0.0, 0.0], "x": list("aaabb")}),
+        KEYED,
+        {"x": {"a": 2, "b": 1}},
+    ),
+    Dirty(
+        "ids are no numbers",
+        pa.table({"id": [NO_NUMBER, NO_NUMBER, None, 1.0, 1.0], "x": list("aaabb")}),
+        KEYED,
+        {"x": {"a": 3, "b": 1}},
+    ),
+    Dirty(
+        "ids are fractions and huge",
+        pa.table({"id": [101.5, 101500000.0, 1e300, 1e301, 1e-9, 2e-9, INFINITE, -INFINITE], "x": list("aaaaaaaa")}),
+        KEYED,
+        {"x": {"a": 8}},
+    ),
+    Dirty(
+        "ids are decimals",
+        pa.table({"id": pa.array([101, 101, 102], pa.decimal128(9, 2)), "x": list("aab")}),
+        KEYED,
+        {"x": {"a": 1, "b": 1}},
+    ),
     Dirty(
         "households and persons spell one id differently",
         {
@@ -111,7 +156,9 @@ KINDS = (
         "the same in Parquet",
         {
             "homes": houses(pa.array([1, 2, 4, None]), "HFFH"),
-            "people": people(pa.array([9, None, None, 1, 1, 1, 4, 4]), pa.array([1, 1, 1, None, None, 1, 1, 1]), "mmmffmmm"),
+            "people": people(
+                pa.array([9, None, None, 1, 1, 1, 4, 4]), pa.array([1, 1, 1, None, None, 1, 1, 1]), "mmmffmmm"
+            ),
         },
         HOMES,
         {"sizes": {"More": 1, "None": 2, "One": 1}, "sexes": {"m": 5, "f": 2}, "kinds": {"-": 3, "H": 3, "F": 1}},
@@ -131,8 +178,13 @@ KINDS = (
         HOMES,
         {"sizes": {"Two": 1, "One": 1, "None": 1}, "sexes": {"m": 1, "f": 2}, "kinds": {"H": 2, "F": 1}},
     ),
-    Dirty("a file has a header only", {"homes": "home,kind\n", "people": "home,line,sex\na,1,m\n"}, HOMES, {"sizes": {}, "sexes": {"m": 1}, "kinds": {"-": 1}}),
-)  # fmt: skip
+    Dirty(
+        "a file has a header only",
+        {"homes": "home,kind\n", "people": "home,line,sex\na,1,m\n"},
+        HOMES,
+        {"sizes": {}, "sexes": {"m": 1}, "kinds": {"-": 1}},
+    ),
+)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
