@@ -106,7 +106,7 @@ def _looked(loaded: Loaded, chosen: argparse.Namespace) -> int:
     from flows.looks import record_look
     from tabulation.findings import inspect
     from tabulation.findings_report import write_findings
-    from tabulation.tabulate import Work, check_edition, open_dataset
+    from tabulation.tabulate import Work, check_edition, open_dataset, tell_nobody
 
     check_edition(loaded.spec, chosen.edition)
     sources = open_dataset(loaded.spec, loaded.domain, dict(chosen.data))
@@ -117,8 +117,8 @@ def _looked(loaded: Loaded, chosen: argparse.Namespace) -> int:
     _check_writable(folder)
     record_look(chosen.record or Path(".margrave"), loaded.spec)
     work = Work(chosen.engine, chosen.private, chosen.memory, chosen.master)
-    quietly = (lambda stage: None) if chosen.json else (lambda stage: tell(f"{stage} ..."))
-    findings = inspect(loaded.spec, loaded.domain, sources, edition=chosen.edition, work=work, tell=quietly)
+    told = tell_nobody if chosen.json else tell
+    findings = inspect(loaded.spec, loaded.domain, sources, edition=chosen.edition, work=work, tell=told)
     write_findings(loaded.spec, findings, folder)
     _answer(chosen, folder)
     return OK

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from itertools import product
 from operator import and_, or_
+from typing import Any
 
 import ibis
 import ibis.expr.types as ir
@@ -198,7 +199,7 @@ def _read_off(cluster: Cluster, fetched: pa.Table) -> dict[str, ExactCounts]:
     """Every tally out of a cluster: other attributes are summed, rows to which its own do not apply are left out."""
     fetched = fetched.filter(pc.is_valid(fetched["key"]))
     leaves = Leaves(cluster.level, cluster.cells, integers_of(fetched["key"]))
-    numbers = {None: integers_of(fetched["number"])}
+    numbers: dict[Adder | None, Any] = {None: integers_of(fetched["number"])}
     numbers |= {adder: integers_of(fetched[f"a{number}"]) for number, adder in enumerate(cluster.adders)}
     return {
         tally.name: ExactCounts(tally, leaves, numbers[adder_of(tally)], _own_cells(tally, cluster))

@@ -125,7 +125,8 @@ def _is_small(values: Integers) -> bool:
 def limited(values: npt.NDArray[Any]) -> Integers:
     """Whole numbers of any size, held at plus or minus 2^62."""
     if values.dtype == np.int64:
-        return np.clip(values, -LIMIT, LIMIT)
+        held: Integers = np.clip(values, -LIMIT, LIMIT)
+        return held
     return np.array([min(max(int(value), -LIMIT), LIMIT) for value in values], np.int64)
 
 

@@ -14,6 +14,7 @@ import ibis.expr.types as ir
 
 from release_specs.domain import Domain
 from release_specs.language.conditions import Condition, write_condition
+from release_specs.language.values import Range
 from release_specs.reading.resolve import group_of, members_of
 from release_specs.spec import ReleaseSpec
 from release_specs.tallies import Tally, tallies_of
@@ -28,7 +29,7 @@ from tabulation.records import prepare_records, readings_of
 from tabulation.rows import Context, Rows
 from tabulation.rules_kept import broken_rules
 from tabulation.sources import Source, TextFile, file_columns, key_columns, unread
-from tabulation.tabulate import Tell, Work, check_edition, new_key, started
+from tabulation.tabulate import Tell, Work, check_edition, new_key, started, tell_nobody
 
 STATES = {
     "valid": None,
@@ -85,7 +86,7 @@ def inspect(  # noqa: PLR0913
     *,
     edition: str | None = None,
     work: Work | None = None,
-    tell: Tell = lambda stage: None,
+    tell: Tell = tell_nobody,
 ) -> Findings:
     """Looks at every record, draws nothing and pays nothing. Raises `MicrodataError`."""
     check_edition(spec, edition)
@@ -189,7 +190,7 @@ def _beyond_clip(context: Context, table: ir.Table, reading: Reading) -> int | N
     """How many valid values a clip changes."""
     column = reading.base.column
     clip = column.clip if column is not None else None
-    if clip is None or reading.base.scale is None or not hasattr(clip, "low"):
+    if not isinstance(clip, Range) or reading.base.scale is None:
         return None
     first, last = reading.base.scale.span(clip)
     place = table[reading.place]
@@ -206,7 +207,7 @@ def _add_groups(context: Context, entity: str, rows: Mapping[str, Rows], found: 
         known = table.filter(table[GROUP].notnull())
         sizes = known.group_by(GROUP).agg(size=known.count())
         held = (sizes.size > LARGEST_SIZE).ifelse(LARGEST_SIZE, sizes.size)
-        by_size = sizes.select(size=held).group_by("size").agg(number=ibis._.count()).order_by("size")  # noqa: SLF001
+        by_size = sizes.select(size=held).group_by("size").agg(number=ibis._.count()).order_by("size")
         found.sizes = {int(row["size"]): int(row["number"]) for row in context.engine.fetch(by_size).to_pylist()}
         if context.spec.microdata[group].built_from is None:
             orphans = known.anti_join(rows[group].table.select(GROUP), GROUP)

@@ -189,9 +189,9 @@ def whole_codes(codes: Sequence[str], *, exactly: bool) -> dict[int, int]:
     numbers = {place: number for place, code in enumerate(codes) if (number := number_at(code)) is not None}
     wholes = {place: int(number) for place, number in numbers.items() if number.denominator == 1}
     for spelled_so in (True, False)[: 1 if exactly else 2]:
-        for place, number in wholes.items():
-            if not spelled_so or str(number) == codes[place]:
-                found.setdefault(number, place)
+        for place, whole in wholes.items():
+            if not spelled_so or str(whole) == codes[place]:
+                found.setdefault(whole, place)
     return found
 
 
@@ -276,7 +276,8 @@ def _number_probe(table: ir.Table, reading: Reading) -> ir.IntegerColumn:
         return day_place(days_of(cell, kind), reading.base)
     ruler = Ruler.of(reading.base, scale)
     if isinstance(cell, ir.StringValue):
-        return text_place(*(table[f"{_text(reading.place)}_{part}"] for part in range(3)), ruler)
+        whole, units, real = (table[f"{_text(reading.place)}_{part}"] for part in range(3))
+        return text_place(whole, units, real, ruler)
     return real_place(cell, ruler) if isinstance(cell, ir.FloatingValue) else whole_place(cell, ruler)
 
 

@@ -56,7 +56,7 @@ def _read(context: Context, entity: str, needs: Needs, others: Mapping[str, Rows
     rows = _selected(context, rows, needs, others)
     first = keep_first_of(context.meanings, entity)
     if cap is not None and first is not None:
-        rows = _known_early(context, rows, first, "keep_first", needs, others)
+        rows = _known_early(context, rows, first, "keep_first", gathered=(needs, others))
     return bound_rows(context, rows, cap)
 
 
@@ -147,14 +147,15 @@ def _selected(context: Context, rows: Rows, needs: Needs, others: Mapping[str, R
     only = context.declared(rows).only
     if only is None:
         return rows
-    rows = _known_early(context, rows, only, "only", needs, others)
+    rows = _known_early(context, rows, only, "only", gathered=(needs, others))
     return replace(rows, table=rows.table.filter(meets(context.meanings, rows.entity, only, rows.of)))
 
 
-def _known_early(  # noqa: PLR0913
-    context: Context, rows: Rows, condition: Condition, word: str, needs: Needs, others: Mapping[str, Rows]
+def _known_early(
+    context: Context, rows: Rows, condition: Condition, word: str, *, gathered: tuple[Needs, Mapping[str, Rows]]
 ) -> Rows:
     """The rows with all that a condition looks at, before groups are gathered: nothing derived is known yet."""
+    needs, others = gathered
     asked = context.with_what_decides(context.meanings.nodes(rows.entity, condition))
     group = group_of(context.spec, rows.entity)
     if any(owner != rows.entity for owner, _ in asked) and group is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from release_specs.language.phrases import Rule, TablePart
 from tabulation.bases import Meanings
@@ -48,7 +50,7 @@ def _compared(
 def _part(counts: ExactCounts, part: TablePart, shared: list[str], level: str | None) -> Integers:
     """A table, or part of it, on shared attributes; the rest is summed, what is not stated included."""
     tally = counts.tally
-    cells = counts.dense(level).reshape(-1, *tally.shape)
+    cells: npt.NDArray[Any] = counts.dense(level).reshape(-1, *tally.shape)
     wanted = dict(part.where)
     for axis in range(len(tally.attributes), 0, -1):
         attribute = tally.attributes[axis - 1]
@@ -58,7 +60,7 @@ def _part(counts: ExactCounts, part: TablePart, shared: list[str], level: str | 
         elif attribute.name in shared:
             cells = cells.take(range(attribute.size or 0), axis=axis)
         else:
-            cells = cells.sum(axis=axis)
+            cells = np.asarray(cells.sum(axis=axis))
     kept = [
         attribute.name for attribute in tally.attributes if attribute.name in shared and attribute.name not in wanted
     ]

@@ -59,7 +59,7 @@ def _wanted(spec: ReleaseSpec, entity: str) -> dict[str, tuple[Kind, ...]]:
     """Every column of the file that is read, with the ways in which it may be stored."""
     found: dict[str, tuple[Kind, ...]] = {}
     for owner, declared in spec.microdata.items():
-        if owner == entity or declared.built_from == entity:
+        if entity in (owner, declared.built_from):
             for name, column in declared.columns.items():
                 for part in file_columns(declared, name):
                     found[part] = STORED_AS[column.type]
@@ -79,7 +79,7 @@ def check_structure(spec: ReleaseSpec, domain: Domain, sources: Mapping[str, Sou
     for entity, source in sources.items():
         _columns_fit(spec, entity, source)
         for owner, declared in spec.microdata.items():
-            if owner == entity or declared.built_from == entity:
+            if entity in (owner, declared.built_from):
                 for name in declared.columns:
                     _values_fit(meanings.base((owner, name)), declared, source, entity)
 

@@ -81,8 +81,9 @@ def spelling_of(source: Source, text: str) -> str | None:
 
 def spellings_of(source: Source, texts: Sequence[str]) -> Sequence[str | None]:
     """Many declared texts as the engine sees them."""
-    plain = not isinstance(source, TextFile) or source.read.quoted_newlines
-    return texts if plain else [spelled(text, source.read.encoding) for text in texts]
+    if isinstance(source, TextFile) and not source.read.quoted_newlines:
+        return [spelled(text, source.read.encoding) for text in texts]
+    return texts
 
 
 def decodable_in(source: Source) -> str | None:

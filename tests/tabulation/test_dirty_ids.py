@@ -72,6 +72,12 @@ KINDS = (
         {"x": {"a": 3, "b": 1}},
     ),
     Dirty(
+        "rows with one id hold no numbers",
+        pa.table({"id": [1, 1, 2, 2, 3], "n": [NO_NUMBER, NO_NUMBER, INFINITE, INFINITE, 1.5]}),
+        rows("key: id", n="{integer: 0..9, outside: nearest}"),
+        {"n": {"-": 1, "9": 1, "2": 1}},
+    ),
+    Dirty(
         "ids are fractions and huge",
         pa.table({"id": [101.5, 101500000.0, 1e300, 1e301, 1e-9, 2e-9, INFINITE, -INFINITE], "x": list("aaaaaaaa")}),
         KEYED,
@@ -127,6 +133,15 @@ KINDS = (
         },
         HOMES,
         ONE_HOME,
+    ),
+    Dirty(
+        "a household beyond 63 bits is larger than the cap",
+        {
+            "homes": houses(pa.array([2**64 - 1], pa.uint64()), "H"),
+            "people": people(pa.array([2**64 - 1] * 5, pa.uint64()), pa.array([1, 2, 3, 4, 5]), "mmmmm"),
+        },
+        HOMES.replace("{people: 9}", "{people: 2}"),
+        {"sizes": {"More": 1}, "sexes": {"m": 2}, "kinds": {"H": 2}},
     ),
     Dirty(
         "households are decimals and persons text",

@@ -7,13 +7,16 @@ the number of changes that are tried for each spec and format.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from itertools import count
 from pathlib import Path
+from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -23,10 +26,11 @@ from release_specs.load import Loaded, load_spec, load_text
 from release_specs.tallies import Tally, tallies_of
 from tabulation.errors import EngineError
 from tabulation.synthesize import synthesize
+from tabulation.tabulate import tabulate
 from tests.tabulation import neighbours
 from tests.tabulation.neighbours import ADD_REMOVE, REPLACE, Outcome, faults, outcome_of
 from tests.tabulation.town import TOWN, ZONES
-from tests.tabulation.wild_units import CHANGES, SIZES, Change, Files, Table, changed, crowd
+from tests.tabulation.wild_units import CHANGES, SIZES, Change, Files, Table, changed, crowd, odd_lines
 
 EXAMPLES = Path("release_specs/examples")
 TRIES = int(os.environ.get("MARGRAVE_NEIGHBOURS", "3"))
@@ -96,17 +100,22 @@ class Base:
         return found
 
 
+Bases = Callable[[str, str], Base]
+
+
 @pytest.fixture(scope="module")
-def bases(tmp_path_factory: pytest.TempPathFactory) -> object:
+def bases(tmp_path_factory: pytest.TempPathFactory) -> Bases:
     @cache
     def make(name: str, suffix: str) -> Base:
         folder = tmp_path_factory.mktemp(f"{name}-{suffix}")
         (folder / "zones.csv").write_text(ZONES, encoding="utf-8")
         public = folder if name == "town" else EXAMPLES
-        loaded = load_text(RICH_TOWN, file="town.yaml", folder=folder) if name == "town" else load_spec(EXAMPLES / f"{name}.yaml")
-        made = synthesize(
-            loaded.spec, loaded.domain, records=RECORDS, seed=7, out=folder / "made", form=suffix, dirt=DIRT, folder=public
-        )
+        if name == "town":
+            loaded = load_text(RICH_TOWN, file="town.yaml", folder=folder)
+        else:
+            loaded = load_spec(EXAMPLES / f"{name}.yaml")
+        wishes = {"records": RECORDS, "seed": 7, "dirt": DIRT, "form": suffix}
+        made = synthesize(loaded.spec, loaded.domain, out=folder / "made", folder=public, **wishes)
         files = {one.entity: Table.read(one.path, loaded.spec.microdata[one.entity].read.delimiter) for one in made}
         return Base(loaded, files, folder, suffix)
 
@@ -114,6 +123,12 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 
 changes = st.builds(Change, st.sampled_from(CHANGES), st.sampled_from(SIZES), st.integers(0, 10**6))
+
+
+def some_of(tallies: Sequence[Tally]) -> st.SearchStrategy[list[Tally]]:
+    return st.lists(st.sampled_from(tallies), min_size=1, max_size=MOST_TALLIES, unique_by=lambda tally: tally.name)
+
+
 tried = settings(
     max_examples=TRIES,
     deadline=None,
@@ -126,13 +141,76 @@ tried = settings(
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("name", SPECS)
-def test_one_unit_changes_nothing_public_and_no_count_beyond_its_sensitivity(name, suffix, bases) -> None:
-    base: Base = bases(name, suffix)
+def test_one_unit_changes_nothing_public_and_no_count_beyond_its_sensitivity(
+    name: str, suffix: str, bases: Bases
+) -> None:
+    base = bases(name, suffix)
 
     @tried
-    @given(changes, st.lists(st.sampled_from(base.tallies), min_size=1, max_size=MOST_TALLIES, unique_by=lambda t: t.name))
+    @given(changes, some_of(base.tallies))
     def holds(change: Change, tallies: list[Tally]) -> None:
         assert base.wrongs(change, tallies) == []
 
     assert base.outcome.error is None
     holds()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("name", SPECS)
+def test_no_cell_of_a_file_stops_a_run_or_changes_what_it_tells(name: str, suffix: str, bases: Bases) -> None:
+    base = bases(name, suffix)
+    other = base.run({entity: crowd(table) for entity, table in base.files.items()})
+    assert other.error is None
+    assert other.public == base.outcome.public
+
+
+def test_no_line_of_a_text_file_stops_a_run_or_changes_what_it_tells(bases: Bases) -> None:
+    base = bases("births", "csv")
+    table = base.files["births"]
+    lines = tuple(line for seed in range(20) for line in odd_lines(base.loaded.spec, "births", table, Random(seed)))
+    other = base.run({"births": replace(table, odd=lines)}, base.tallies[:1])
+    assert other.error is None
+    assert other.public == base.outcome.of(other).public
+
+
+@pytest.mark.parametrize("cap", [1, 2])
+def test_a_cap_that_is_not_kept_would_be_noticed(cap: int, bases: Bases) -> None:
+    base = bases("births", "csv")
+    births = [tally for tally in base.tallies if tally.entity == "births" and tally.adds is None]
+    full = Change("add", 50, 5)
+    assert base.wrongs(full, births) == []
+    assert any("moved by" in wrong for wrong in base.wrongs(full, births, Unit(members=cap)))
+    wider = [replace(tally, cap=10 * (tally.cap or 0)) for tally in births]
+    assert any("moved by" in wrong for wrong in base.wrongs(full, wider))
+
+
+def test_an_exception_that_a_record_causes_would_be_noticed(bases: Bases, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = bases("births", "csv")
+
+    def stumbles(*args: Any, **wishes: Any) -> dict[str, Any]:
+        if b"fresh" in args[2]["births"].path.read_bytes():
+            raise EngineError("engine-failed", "", "counting: the engine stopped")
+        return tabulate(*args, **wishes)
+
+    monkeypatch.setattr(neighbours, "tabulate", stumbles)
+    assert base.wrongs(Change("remove", 1, 1), base.tallies[:1]) == []
+    assert ["public differs" in wrong for wrong in base.wrongs(Change("exchange", 1, 1), base.tallies[:1])] == [True]
+
+
+def test_a_stage_that_a_record_adds_would_be_noticed(bases: Bases, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = bases("births", "csv")
+
+    def chatters(*args: Any, tell: Any, **wishes: Any) -> dict[str, Any]:
+        tell(f"read {len(args[2]['births'].path.read_bytes())} bytes")
+        return tabulate(*args, tell=tell, **wishes)
+
+    monkeypatch.setattr(neighbours, "tabulate", chatters)
+    one, other = base.run(base.files), base.run(changed(base.loaded, base.files, Change("remove", 1, 1)))
+    assert ["public differs" in wrong for wrong in faults(base.loaded, one, other, ADD_REMOVE)] == [True]
+
+
+def test_cells_that_a_record_adds_would_be_noticed(bases: Bases) -> None:
+    base = bases("births", "csv")
+    wider = {name: np.pad(counts, ((0, 0), (0, 1))) for name, counts in base.outcome.counts.items()}
+    other = replace(base.outcome, counts=wider)
+    assert ["public differs" in wrong for wrong in faults(base.loaded, base.outcome, other, ADD_REMOVE)] == [True]

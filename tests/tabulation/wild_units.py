@@ -23,8 +23,29 @@ from release_specs.spec import ReleaseSpec
 
 WILD_BYTES = (
     *(b"", b" \t", b"NA", b"N", b"-9", b"-9.0", b"9223372036854775807", b"-9223372036854775808", b"9" * 19, b"7" * 40),
-    *(b"0" * 60 + b"1", b"1." + b"0" * 80 + b"1", b"999999999999999999.5", b"1e300", b"-1e99", b"1e-99", b"1e999999999"),
-    *(b".", b"+", b"--1", b"0x1f", b"nan", b"inf", b"-0", b"1_000", b"1.5e", b"2026-02-30", b"9999-12-31", b"0000-00-00"),
+    *(
+        b"0" * 60 + b"1",
+        b"1." + b"0" * 80 + b"1",
+        b"999999999999999999.5",
+        b"1e300",
+        b"-1e99",
+        b"1e-99",
+        b"1e999999999",
+    ),
+    *(
+        b".",
+        b"+",
+        b"--1",
+        b"0x1f",
+        b"nan",
+        b"inf",
+        b"-0",
+        b"1_000",
+        b"1.5e",
+        b"2026-02-30",
+        b"9999-12-31",
+        b"0000-00-00",
+    ),
     *(b"\xff\xfe", b"\xc3", b"\xed\xa0\x80", b"\xc3\xbc", b"\xef\xbb\xbf1", b"\xc2\xa0", b"\0", b"\x1a", b"1\r", b"\\"),
     *(b"'; DROP TABLE t0; --", b"%s{0}$1", b"x" * 5000, b"|||", b"de|fr|it", b"edition", b"None"),
 )
@@ -150,7 +171,9 @@ def _without_one(spec: ReleaseSpec, files: Files, random: Random) -> Files:
     singles = {_cell(files[name], row, key) for name, row in _possible_singles(spec, files)}
     gone = random.choice(sorted(there - singles - {b"", None}))
     return {
-        name: replace(one, rows=tuple(row for row in one.rows if name not in keys or _cell(one, row, keys[name]) != gone))
+        name: replace(
+            one, rows=tuple(row for row in one.rows if name not in keys or _cell(one, row, keys[name]) != gone)
+        )
         for name, one in files.items()
     }
 
@@ -237,21 +260,24 @@ def _with_odd_line(spec: ReleaseSpec, entity: str, table: Table, random: Random)
     """One line that is no row of the file, or a row without any value: a unit of its own."""
     if table.schema is not None:
         return replace(table, rows=(*table.rows, [None] * len(table.columns)))
-    row = _wild_row(spec, entity, table, random)
-    keys = {*(spec.microdata[entity].key or ()), *(spec.microdata[entity].group or {}).values()}
-    for column in keys:
+    return replace(table, odd=(random.choice(odd_lines(spec, entity, table, random)),))
+
+
+def odd_lines(spec: ReleaseSpec, entity: str, table: Table, random: Random) -> tuple[bytes, ...]:
+    """Lines with too many or too few fields, stray quotes, bytes that are no text, and no line at all."""
+    row, between = _wild_row(spec, entity, table, random), table.delimiter
+    for column in {*(spec.microdata[entity].key or ()), *(spec.microdata[entity].group or {}).values()}:
         row[table.columns.index(column)] = table.fresh(column, 10**7)
-    line, middle = table.delimiter.join(row), len(row) // 2
+    line, middle = between.join(row), len(row) // 2
     quoted = [*row[:middle], b'"' + row[middle], *row[middle + 1 :]]
-    lines = (
-        *(table.delimiter.join(quoted), b'"', b'""', b'"' * 31, line + b'"', b'"' + line + b'"', line + table.delimiter),
-        *(table.delimiter * (len(row) - 1), table.delimiter * 5000, b"\xff" * 30, b"\0\0", b"x" * 300_000, b"\r", b""),
-        *(line.replace(table.delimiter, b"\t"), line + b"\r", b"\xef\xbb\xbf" + line, table.delimiter.join(row[:middle])),
+    return (
+        *(between.join(quoted), b'"', b'""', b'"' * 31, line + b'"', b'"' + line + b'"', line + between),
+        *(between * (len(row) - 1), between * 5000, b"\xff" * 30, b"\0\0", b"x" * 300_000, b"\r", b""),
+        *(line.replace(between, b"\t"), line + b"\r", b"\xef\xbb\xbf" + line, between.join(row[:middle])),
     )
-    return replace(table, odd=(random.choice(lines),))
 
 
-def crowd(spec: ReleaseSpec, entity: str, table: Table) -> Table:
+def crowd(table: Table) -> Table:
     """The file with every wild cell in every column, keys included: many units, and none may stop a run."""
     rows = []
     for place, column in enumerate(table.columns):
