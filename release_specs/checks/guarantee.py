@@ -68,7 +68,7 @@ def rows_are_kept_first_by_what_they_have(draft: Draft) -> Iterator[Finding]:
 def _kept_for_its_own_sake(draft: Draft, member: str, keep_first: Condition, path: Path) -> Iterator[Finding]:
     """Where records are protected, one of them may change its group, and with it which of all its rows are kept."""
     decisive = dict.fromkeys(sorted(keep_first.columns()), path)
-    for word, where in _with_what_decides(draft, member, decisive):
+    for word, where in with_what_decides(draft, member, decisive):
         attribute = draft.domain.attribute(member, word)
         if attribute is not None and attribute.owner != member:
             message = (
@@ -198,7 +198,7 @@ def singles_see_only_their_own_row(draft: Draft) -> Iterator[Finding]:
 
 def _singles_are_told_by_their_row(draft: Draft, member: str, singles: Condition, path: Path) -> Iterator[Finding]:
     for where, criterion in singles.criteria(path):
-        for name, _ in _with_what_decides(draft, member, {criterion.column: where}):
+        for name, _ in with_what_decides(draft, member, {criterion.column: where}):
             attribute = draft.domain.attribute(member, name)
             if attribute is not None and attribute.owner != member:
                 message = (
@@ -240,10 +240,10 @@ def names_used(draft: Draft, name: str, table: Table, entity: str) -> Iterator[t
     for condition in conditions:
         for column in sorted(condition.columns()) if condition is not None else ():
             found.setdefault(column, (*path, "count" if table.count is not None else "of"))
-    yield from _with_what_decides(draft, entity, found)
+    yield from with_what_decides(draft, entity, found)
 
 
-def _with_what_decides(draft: Draft, entity: str, found: dict[str, Path]) -> Iterator[tuple[str, Path]]:
+def with_what_decides(draft: Draft, entity: str, found: dict[str, Path]) -> Iterator[tuple[str, Path]]:
     """Attributes, and those that decide whether they apply, and so on: each with the path of the first."""
     ahead = dict(found)
     while ahead:

@@ -72,7 +72,13 @@ KINDS = (
         {"x": {"a": 3, "b": 1}},
     ),
     Dirty(
-        "rows with one id hold no numbers",
+        "rows with one id hold no numbers",  # what Parquet says of the least and the most knows of no such thing
+        pa.table({"id": [1, 1, 2], "n": [NO_NUMBER, NO_NUMBER, 1.5]}),
+        rows("key: id", n="{integer: 0..9, outside: nearest}"),
+        {"n": {"-": 1, "2": 1}},
+    ),
+    Dirty(
+        "rows with one id hold no numbers and infinite ones",
         pa.table({"id": [1, 1, 2, 2, 3], "n": [NO_NUMBER, NO_NUMBER, INFINITE, INFINITE, 1.5]}),
         rows("key: id", n="{integer: 0..9, outside: nearest}"),
         {"n": {"-": 1, "9": 1, "2": 1}},

@@ -156,6 +156,18 @@ NUMBERS = (
         {"x": {"1": 1, "1.5": 1, "-": 2, "9": 2, "0": 2, "2": 1}},
     ),
     Dirty(
+        "a number is none, and none is null or infinite",
+        pa.table({"x": [NO_NUMBER, 1.0, 2.0]}),
+        rows(x=TENTHS),
+        {"x": {"-": 1, "1": 1, "2": 1}},
+    ),
+    Dirty(
+        "a code is no number, and none is null or infinite",
+        pa.table({"x": [NO_NUMBER, 1.0, 2.0], "y": [NO_NUMBER, 1.0, 2.0]}),
+        rows(x=FEW, y=MANY),
+        {"x": {"gone": 1, "1": 1, "02": 1}, "y": {"gone": 1, "1": 1, "02": 1}},
+    ),
+    Dirty(
         "numbers are halves and narrow",
         pa.table({"x": pa.array([1.0, 2.5, None], pa.float16()), "y": pa.array([0.5, 0.25, 1e30], pa.float32())}),
         rows(x=WHOLE, y=WHOLE),

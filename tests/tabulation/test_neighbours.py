@@ -17,6 +17,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -167,21 +169,27 @@ def test_no_cell_of_a_file_stops_a_run_or_changes_what_it_tells(name: str, suffi
 def test_no_line_of_a_text_file_stops_a_run_or_changes_what_it_tells(bases: Bases) -> None:
     base = bases("births", "csv")
     table = base.files["births"]
-    lines = tuple(line for seed in range(20) for line in odd_lines(base.loaded.spec, "births", table, Random(seed)))
+    random = Random(7)  # noqa: S311 - picks test cells, draws no noise
+    lines = tuple(line for _ in range(20) for line in odd_lines(base.loaded.spec, "births", table, random))
     other = base.run({"births": replace(table, odd=lines)}, base.tallies[:1])
     assert other.error is None
     assert other.public == base.outcome.of(other).public
 
 
-@pytest.mark.parametrize("cap", [1, 2])
-def test_a_cap_that_is_not_kept_would_be_noticed(cap: int, bases: Bases) -> None:
+@pytest.mark.parametrize("members", [1, 2])
+def test_a_cap_that_is_not_kept_would_be_noticed(members: int, bases: Bases) -> None:
     base = bases("births", "csv")
-    births = [tally for tally in base.tallies if tally.entity == "births" and tally.adds is None]
-    full = Change("add", 50, 5)
-    assert base.wrongs(full, births) == []
-    assert any("moved by" in wrong for wrong in base.wrongs(full, births, Unit(members=cap)))
-    wider = [replace(tally, cap=10 * (tally.cap or 0)) for tally in births]
-    assert any("moved by" in wrong for wrong in base.wrongs(full, wider))
+    births = [tally for tally in base.tallies if tally.table == "births_by_sex"]
+    table = base.files["births"]
+    more = [[b"fresh-%d" % number, b"fresh", b"VD", *table.rows[0][3:]] for number in range(50)]
+    files = {"births": replace(table, rows=(*table.rows, *more))}
+    kept, loose = base.run(files, births), base.run(files, [replace(tally, cap=4) for tally in births])
+    before = base.outcome.of(kept)
+    assert list(faults(base.loaded, before, kept, ADD_REMOVE)) == []
+    assert any(
+        "moved by" in wrong for wrong in faults(base.loaded, before, kept, ADD_REMOVE, unit=Unit(members=members))
+    )
+    assert any("moved by" in wrong for wrong in faults(base.loaded, before, loose, ADD_REMOVE))
 
 
 def test_an_exception_that_a_record_causes_would_be_noticed(bases: Bases, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,3 +222,89 @@ def test_cells_that_a_record_adds_would_be_noticed(bases: Bases) -> None:
     wider = {name: np.pad(counts, ((0, 0), (0, 1))) for name, counts in base.outcome.counts.items()}
     other = replace(base.outcome, counts=wider)
     assert ["public differs" in wrong for wrong in faults(base.loaded, base.outcome, other, ADD_REMOVE)] == [True]
+
+
+ROWS = """
+margrave: 1
+release: {name: small, title: Small}
+microdata:
+  rows:
+    defaults: {outside: leave_out, missing: leave_out}
+    columns: {x: COLUMN}
+privacy: {protect: rows, neighbours: add-remove, budget: {epsilon: 1}}
+tables: {t: {count: rows, by: [x]}}
+"""
+
+
+def wrongs_of_one_more(column: str, before: pa.Array, after: pa.Array, folder: Path) -> list[str]:
+    """What the law forbids between two Parquet files of one column."""
+    loaded = load_text(ROWS.replace("COLUMN", column), file="small.yaml", folder=folder)
+    found = []
+    for number, array in enumerate((before, after)):
+        pq.write_table(pa.table({"x": array}), folder / f"{number}.parquet")
+        found.append(outcome_of(loaded, {"rows": folder / f"{number}.parquet"}))
+    return list(faults(loaded, *found, ADD_REMOVE))
+
+
+def texts(*values: bytes) -> pa.Array:
+    """A column of texts whose bytes nobody has looked at."""
+    return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+
+
+@pytest.mark.xfail(reason="reading Parquet texts with care fails itself: replace_schema refuses string to binary")
+def test_a_text_that_is_no_utf_8_does_not_stop_a_run_on_parquet(tmp_path: Path) -> None:
+    assert wrongs_of_one_more("{codes: [a, b]}", texts(b"a", b"b"), texts(b"a", b"b", b"\xff\xfe"), tmp_path) == []
+
+
+TOO_FAR = pytest.mark.xfail(reason="DuckDB's scan turns milliseconds into microseconds before TRY_CAST and stops")
+
+
+@pytest.mark.parametrize("unit", [pytest.param("s", marks=TOO_FAR), pytest.param("ms", marks=TOO_FAR), "us", "ns"])
+def test_a_moment_beyond_all_calendars_does_not_stop_a_run(unit: str, tmp_path: Path) -> None:
+    kind, far = pa.timestamp(unit), 2**52 if unit == "s" else 2**62
+    column = "{date: 2026-01-01..2026-01-03, outside: nearest}"
+    assert wrongs_of_one_more(column, pa.array([0], kind), pa.array([0, far], kind), tmp_path) == []
+
+
+SPELLED_TWICE = ("h,1,m", "h,1.0,m", "h, 1,m", "h,2,f", "h,3,f", "h,4,f")
+
+
+@pytest.mark.xfail(reason="of rows with one id and equal contents any is kept, and its own spelling is ranked")
+def test_rows_that_spell_one_id_in_several_ways_are_kept_whatever_their_order(tmp_path: Path) -> None:
+    text = """
+margrave: 1
+release: {name: small, title: Small}
+microdata:
+  homes:
+    key: home
+    defaults: {outside: leave_out, missing: leave_out}
+    columns: {kind: {codes: [H, F]}}
+  people:
+    key: [home, line]
+    in: {homes: home}
+    defaults: {outside: leave_out, missing: leave_out}
+    columns: {sex: {codes: [m, f]}}
+privacy: {protect: homes, at_most: {people: 2}, neighbours: add-remove, budget: {epsilon: 1}}
+tables: {t: {count: people, by: [sex]}}
+"""
+    loaded = load_text(text, file="small.yaml", folder=tmp_path)
+    (tmp_path / "homes.csv").write_text("home,kind\nh,H\n", encoding="utf-8")
+    seen = set()
+    for first in range(3):
+        lines = ["home,line,sex", *SPELLED_TWICE[first:], *SPELLED_TWICE[:first]]
+        (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
+        found = outcome_of(loaded, {name: tmp_path / f"{name}.csv" for name in ("homes", "people")})
+        seen.add(tuple(found.counts["t.count", None].ravel().tolist()))
+    assert len(seen) == 1
+
+
+@pytest.mark.xfail(reason="DuckDB's own reader stops where one line ends with a carriage return and others do not")
+def test_a_lone_carriage_return_does_not_stop_the_engines_own_reader(tmp_path: Path) -> None:
+    text = ROWS.replace("COLUMN", "{codes: [a, b]}").replace("rows:\n", "rows:\n    read: {quoted_newlines: yes}\n", 1)
+    loaded = load_text(text, file="small.yaml", folder=tmp_path)
+    outcomes = []
+    for more in (b"", b"a,1\ra,1\n"):
+        (tmp_path / "rows.csv").write_bytes(b"x,y\n" + b"a,1\nb,2\n" * 5 + more)
+        outcomes.append(outcome_of(loaded, {"rows": tmp_path / "rows.csv"}))
+    assert outcomes[0].error is None
+    assert outcomes[1].public == outcomes[0].public

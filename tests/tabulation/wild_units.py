@@ -7,6 +7,7 @@ some cells are wild.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from math import inf, nan
@@ -213,7 +214,8 @@ def _with_one_more(spec: ReleaseSpec, files: Files, random: Random, size: int) -
     found = dict(files)
     for entity, number in numbers.items():
         rows = [_wild_row(spec, entity, files[entity], random) for _ in range(number)]
-        _name_rows(spec, entity, files[entity], rows, keys[entity], random.choice(("numbered", "nameless", "same")))
+        own = spec.microdata[entity].key or ()
+        _name_rows(files[entity], rows, own, unit=keys[entity], how=random.choice(("numbered", "nameless", "same")))
         found[entity] = replace(files[entity], rows=(*files[entity].rows, *rows))
     return found
 
@@ -231,10 +233,10 @@ def _wild_row(spec: ReleaseSpec, entity: str, table: Table, random: Random) -> R
     return row
 
 
-def _name_rows(spec: ReleaseSpec, entity: str, table: Table, rows: list[Row], unit: str | None, how: str) -> None:
+def _name_rows(table: Table, rows: list[Row], key: Sequence[str], *, unit: str | None, how: str) -> None:
     """Gives rows the fresh key of one unit, and ids of their own, none, or one for all."""
     for number, row in enumerate(rows):
-        for column in spec.microdata[entity].key or ():
+        for column in key:
             own = {"numbered": table.fresh(column, number), "same": table.fresh(column, 0)}
             row[table.columns.index(column)] = own.get(how, table.empty(column))
         if unit is not None:
@@ -248,7 +250,7 @@ def _with_single(spec: ReleaseSpec, files: Files, random: Random) -> Files:
     (row,) = [_wild_row(spec, entity, table, random)]
     link = keys_of(spec)[entity] or ""
     known = _cell(table, random.choice(table.rows), link)
-    _name_rows(spec, entity, table, [row], link, "numbered")
+    _name_rows(table, [row], spec.microdata[entity].key or (), unit=link, how="numbered")
     if len(codes) == 1:
         row[table.columns.index(link)] = known
     for column, wanted in codes.items():
