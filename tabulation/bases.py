@@ -43,10 +43,10 @@ class Base:
         return {code: place for place, code in enumerate(self.codes)}
 
     @property
-    def answers(self) -> int:
-        """How many cells of a row are looked at for answers: one, but for several-answer columns."""
-        if self.column is None or self.column.up_to is None or self.column.up_to == 1:
-            return 1
+    def answers(self) -> int | None:
+        """How many cells of a row are looked at for answers; None where a row has one value and not several answers."""
+        if self.column is None or self.column.up_to is None:
+            return None
         return len(self.column.columns) if self.column.columns is not None else self.column.up_to
 
     @property

@@ -89,7 +89,8 @@ def _once(context: Context, rows: Rows, identity: Sequence[str]) -> ir.Table:
     counted = replace(rows, table=rows.table.mutate(same=rows.table.count().over(group_by=same)))
     table = counted.table
     several = (table.same > 1) & table[identity[-1]].notnull()
-    order = several.ifelse(_row_hash(context, counted), "")
+    hashes = (_row_hash(context, counted), _id_hash(context, counted))
+    order = [several.ifelse(found, "") for found in hashes]
     number = ibis.row_number().over(group_by=[table[name] for name in identity], order_by=order)
     numbered = table.mutate(order=several.ifelse(number, 0))
     return numbered.filter(numbered.order == 0).drop("order", "same")
@@ -102,6 +103,13 @@ def _row_hash(context: Context, rows: Rows) -> ir.StringColumn:
         facts = context.spec.microdata[owner]
         columns |= {column: None for name in facts.columns for column in file_columns(facts, name)}
     return hashed(context.key, context.sources[rows.entity], [rows.cell(column) for column in columns])
+
+
+def _id_hash(context: Context, rows: Rows) -> ir.StringColumn:
+    """SHA-256 of the ids as read."""
+    declared = context.declared(rows)
+    keys = dict.fromkeys([*(declared.group or {}).values(), *(declared.key or ())])
+    return hashed(context.key, context.sources[rows.entity], [rows.cell(column) for column in keys])
 
 
 def _ranked(context: Context, rows: Rows, cap: int) -> ir.Table:
@@ -127,8 +135,7 @@ def _order(context: Context, rows: Rows) -> list[ir.StringValue]:
     by_row = _row_hash(context, rows)
     if declared.key is None:
         return [by_row]
-    keys = dict.fromkeys([*(declared.group or {}).values(), *declared.key])
-    by_id = hashed(context.key, context.sources[rows.entity], [rows.cell(column) for column in keys])
+    by_id = _id_hash(context, rows)
     if RECORD in rows.table.columns:
         return [rows.table[RECORD].isnull().ifelse(by_row, by_id)]
     return [by_id, by_row]

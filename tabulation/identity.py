@@ -32,7 +32,7 @@ def id_of(cell: ir.Value, kind: Kind, source: Source, declared: Entity, *, as_nu
     if pattern is not None:
         nobody = nobody | ~text.re_search(pattern)
     if kind is Kind.REAL:
-        nobody = nobody | cell.isnan()
+        nobody = nobody | surely(cell.isnan())
     return nobody.ifelse(ibis.null("string"), text)
 
 

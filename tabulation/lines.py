@@ -26,6 +26,8 @@ BETWEEN = "\ue000"
 QUOTE = '"'
 BYTE_ORDER_MARK = codecs.BOM_UTF8.decode("latin-1")
 LONGEST_HEADER = 1 << 20
+LONGEST_LINE = 1 << 28
+"""What stands beyond this in a line is not read: it can only be no record."""
 LINES = pa.schema([("line", pa.string())])
 
 
@@ -44,7 +46,7 @@ def cut_lines(path: Path) -> Iterator[pa.RecordBatch]:
         while chunk := handle.read(BLOCK):
             data = rest + chunk
             end = data.rfind(b"\n") + 1
-            rest = data[end:]
+            rest = data[end:][:LONGEST_LINE]
             if end:
                 yield _batch(data[:end])
     if rest:
@@ -69,8 +71,14 @@ class Header:
 
 def read_header(path: Path, read: ReadOptions, entity: str) -> Header:
     """The header of a text file. Raises `MicrodataError` where there is none that can be read."""
-    with path.open("rb") as handle:
-        start = handle.readline(LONGEST_HEADER)
+    start: bytes | None = None
+    try:
+        with path.open("rb") as handle:
+            start = handle.readline(LONGEST_HEADER)
+    except OSError:
+        start = None
+    if start is None:
+        raise MicrodataError("no-file", entity, f"the file of '{entity}' cannot be read; check its rights and its disk")
     line = start.removeprefix(codecs.BOM_UTF8).rstrip(b"\r\n")
     fault = _header_fault(start, line, read.encoding)
     if fault is not None:

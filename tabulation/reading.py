@@ -19,14 +19,15 @@ import numpy as np
 from release_specs.language.microdata import Entity, Treatment
 from tabulation.bases import NOT_APPLICABLE, NOT_STATED, Base
 from tabulation.engines.engine import Engine
-from tabulation.logic import FALSE, NOTHING
+from tabulation.logic import FALSE, NOTHING, surely
 from tabulation.numbers import (
     ABOVE,
     BELOW,
+    MOST_DIGITS,
+    SHORT,
     Ruler,
     day_place,
     days_of,
-    held,
     is_days,
     number_at,
     real_place,
@@ -37,7 +38,6 @@ from tabulation.numbers import (
 from tabulation.sources import Kind, Source, decodable_in, spelling_of, spellings_of
 
 MISSING, OUTSIDE = -5, -6
-WIDEST = 9e12
 FEW = 8
 """So many codes are compared one after another; more are looked up."""
 
@@ -52,7 +52,7 @@ class Reading:
     base: Base
     entity: Entity
     source: Source
-    kind: Kind
+    kinds: tuple[Kind, ...]
     cells: tuple[str, ...]
     place: str
     told: bool = False
@@ -63,10 +63,20 @@ class Reading:
         return self.base.column is not None and self.base.column.area is not None
 
     @property
+    def is_numeric(self) -> bool:
+        """Whether the file stores numbers, which match codes by their value."""
+        return all(kind in (Kind.WHOLE, Kind.EXACT, Kind.REAL) for kind in self.kinds)
+
+    @property
+    def kind(self) -> Kind:
+        """How its cells are stored; those of several columns that are stored in different ways are read as text."""
+        return self.kinds[0] if len(set(self.kinds)) == 1 else Kind.TEXT
+
+    @property
     def places(self) -> tuple[str, ...]:
         """The columns that it makes: one, or one for each answer."""
         number = self.base.answers
-        return (self.place,) if number == 1 else tuple(f"{self.place}_{index}" for index in range(number))
+        return (self.place,) if number is None else tuple(f"{self.place}_{index}" for index in range(number))
 
     def treatment(self, word: str) -> Treatment:
         """What happens to a value that is `missing` or `outside`."""
@@ -117,22 +127,24 @@ def _text(place: str) -> str:
 def _as_text(cells: ir.Table, reading: Reading, index: int) -> ir.Value:
     """A cell as it is compared: trimmed and respelled text, or a number where the file stores numbers."""
     column = reading.base.column
-    separated = column is not None and column.separator is not None and reading.base.answers > 1
-    cell = cells[reading.cells[0 if separated else index]]
+    separator = column.separator if column is not None and column.up_to is not None else None
+    place = 0 if separator is not None else index
+    cell, kind = cells[reading.cells[place]], reading.kinds[place]
     respelled = column.read_as if column is not None else None
-    if reading.kind in (Kind.WHOLE, Kind.REAL, Kind.DAY) and not respelled and not separated:
+    if reading.kind in (Kind.WHOLE, Kind.REAL, Kind.DAY) and not respelled and separator is None:
         return cell
-    text = text_of(cell, reading.kind)
-    if separated and column is not None and column.separator is not None:
-        between = spelling_of(reading.source, column.separator) or column.separator
-        text = text.replace(between, _SEPARATED).split(_SEPARATED)[index]
+    text = text_of(cell, kind)
+    if separator is not None:
+        between = spelling_of(reading.source, separator) or separator
+        text = text.replace(_SEPARATED, "").replace(between, _SEPARATED).split(_SEPARATED)[index]
     if not reading.is_area:
         text = text.strip()
+    mark = reading.entity.read.decimal if reading.base.scale is not None else "."
     pairs = [
         (spelled, after)
         for old, new in (respelled or {}).items()
         if (spelled := spelling_of(reading.source, old)) is not None
-        and (after := spelling_of(reading.source, new)) is not None
+        and (after := spelling_of(reading.source, new.replace(".", mark))) is not None
     ]
     return text.cases(*pairs, else_=text) if pairs else text
 
@@ -143,13 +155,9 @@ _SEPARATED = "\ue001"
 def text_of(cell: ir.Value, kind: Kind) -> ir.StringColumn:
     """A cell as text: whole numbers are their digits, whatever type holds them."""
     if kind is not Kind.REAL:
-        return cell if kind is Kind.TEXT else cell.cast("string")
-    bounded = held(cell, -WIDEST, WIDEST)
-    return (
-        whole_number(cell)
-        .notnull()
-        .ifelse(whole_number(cell).cast("string"), (bounded * 1e6 + 0.5).floor().cast("string"))
-    )
+        return cell if kind in (Kind.TEXT, Kind.EXACT) else cell.cast("string")
+    whole = whole_number(cell)
+    return whole.notnull().ifelse(whole.cast("string"), cell.cast("string"))
 
 
 def whole_number(cell: ir.NumericColumn) -> ir.IntegerColumn:
@@ -167,9 +175,13 @@ def _looked_up(engine: Engine, table: ir.Table, reading: Reading) -> ir.Table:
         return table
     for _, place in _all(reading):
         text = table[_text(place)]
-        if isinstance(text, ir.StringValue):
-            words: Sequence[str | int | None] = spellings_of(reading.source, base.codes)
-            places: Sequence[int] = range(len(words))
+        words: Sequence[str | int | None]
+        places: Sequence[int]
+        if isinstance(text, ir.StringValue) and not reading.is_numeric:
+            words, places = spellings_of(reading.source, base.codes), range(len(base.codes))
+        elif isinstance(text, ir.StringValue):
+            known = _numeric_words(reading)
+            words, places = list(known), list(known.values())
         else:
             numbers = whole_codes(base.codes, exactly=reading.is_area)
             if _run_of(numbers) is not None:
@@ -181,6 +193,12 @@ def _looked_up(engine: Engine, table: ir.Table, reading: Reading) -> ir.Table:
         )
         table = table.left_join(right, text == right[f"{place}_word"]).drop(f"{place}_word")
     return table
+
+
+def _numeric_words(reading: Reading) -> dict[str, int]:
+    """The texts that numbers out of a file are compared with: codes as declared, and as whole numbers."""
+    numbers = whole_codes(reading.base.codes, exactly=reading.is_area)
+    return {str(number): place for number, place in numbers.items()} | reading.base.place_of
 
 
 def whole_codes(codes: Sequence[str], *, exactly: bool) -> dict[int, int]:
@@ -209,7 +227,7 @@ def _probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
     unread = MISSING if reading.base.scale is not None else _unknown(cell, reading)
     elsewise = [(_is_missing(cell, reading), MISSING)]
     if words := _not_applicable(reading):
-        elsewise.insert(0, (_says(cell, reading, words), NOT_APPLICABLE))
+        elsewise.insert(0, (_is_not_applicable(table, reading, place, words), NOT_APPLICABLE))
     return ibis.cases(*elsewise, else_=found.fill_null(unread)).cast("int64")
 
 
@@ -217,7 +235,7 @@ def is_direct(reading: Reading) -> bool:
     """Whether a cell is a code or anything else: missing values and those outside become the same."""
     same = reading.place_for("missing") == reading.place_for("outside")
     spelled_like_one = any(word in reading.base.place_of for word in reading.entity.read.missing)
-    plain = reading.base.scale is None and reading.base.answers == 1 and not reading.told
+    plain = reading.base.scale is None and reading.base.answers is None and not reading.told
     return plain and same and not _not_applicable(reading) and not spelled_like_one
 
 
@@ -233,25 +251,36 @@ def _is_missing(cell: ir.Value, reading: Reading) -> ir.BooleanValue:
     return missing | (cell == "") if isinstance(cell, ir.StringValue) else missing
 
 
-def _says(cell: ir.Value, reading: Reading, words: Sequence[str]) -> ir.BooleanValue:
-    """Whether a cell is one of some declared words; numbers are compared as numbers."""
-    numeric = reading.base.scale is not None and not is_days(reading.base.scale)
+def _is_not_applicable(table: ir.Table, reading: Reading, place: str, words: Sequence[str]) -> ir.BooleanValue:
+    """Whether a cell holds the not-applicable code; where numbers are declared it is compared as a number."""
+    says = _says(table[_text(place)], reading, words)
+    parts = [f"{_text(place)}_{part}" for part in range(3)]
     numbers = [number for word in words if (number := number_at(word)) is not None]
-    tests: list[ir.BooleanValue] = []
+    if parts[0] not in table.columns or reading.base.scale is None or not numbers:
+        return says
+    whole, units, real = (table[part] for part in parts)
+    unit = 10 ** (Ruler.of(reading.base, reading.base.scale).decimals + 1)
+    short = [int(number) for number in numbers if number.denominator == 1 and abs(number) < 10**SHORT]
+    longer = [int(number * unit) for number in numbers if (number * unit).denominator == 1]
+    longer = [number for number in longer if abs(number) < 10**MOST_DIGITS]
+    tests = [real.isin([float(number) for number in numbers])]
+    tests += [whole.isin(short)] if short else []
+    tests += [units.isin(longer)] if longer else []
+    return says | surely(reduce(or_, (surely(test) for test in tests)))
+
+
+def _says(cell: ir.Value, reading: Reading, words: Sequence[str]) -> ir.BooleanValue:
+    """Whether a cell is one of some declared words, as it is spelled; numbers out of a file are compared as such."""
+    test = FALSE
     if isinstance(cell, ir.StringValue):
         spelled = [text for word in words if (text := spelling_of(reading.source, word)) is not None]
-        tests += [cell.isin(spelled)] if spelled else []
-        wholes = [int(number) for number in numbers if number.denominator == 1 and abs(number) < 10**15]
-        if numeric and wholes:
-            mark = reading.entity.read.decimal
-            short = cell.re_search(f"^[+-]?[0-9]{{1,15}}([{mark}]0*)?$")
-            value = cell.replace("+", "").re_extract("^(-?[0-9]+)", 1).try_cast("int64")
-            tests.append(short & value.isin(wholes))
+        test = cell.isin(spelled) if spelled else FALSE
     elif isinstance(cell, ir.NumericValue):
-        tests += [cell.isin([_literal(number) for number in numbers])] if numbers else []
+        numbers = [_literal(number) for word in words if (number := number_at(word)) is not None]
+        test = cell.isin(numbers) if numbers else FALSE
     elif isinstance(cell, ir.DateValue):
-        tests += [cell.cast("string").isin(list(words))] if words else []
-    return reduce(or_, tests, FALSE).fill_null(FALSE)
+        test = cell.cast("string").isin(list(words)) if words else FALSE
+    return surely(test)
 
 
 def _literal(number: Fraction) -> int | float:
@@ -287,6 +316,8 @@ def _code_probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColu
     joined = f"{place}_found"
     if joined in table.columns:
         return table[joined]
+    if isinstance(cell, ir.StringValue) and reading.is_numeric:
+        return cell.cases(*_numeric_words(reading).items(), else_=NOTHING)
     if isinstance(cell, ir.StringValue):
         words = [(spelling_of(reading.source, code), index) for index, code in enumerate(base.codes)]
         return cell.cases(*((word, index) for word, index in words if word is not None), else_=NOTHING)
@@ -301,9 +332,9 @@ def _code_probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColu
 
 def settled(table: ir.Table, readings: Sequence[Reading]) -> ir.Table:
     """The table with states replaced by what the spec declares for them: places, not stated, not applicable."""
-    table = table.mutate(**{r.place: _settle(table[r.place], r) for r in readings if r.base.answers == 1})
+    table = table.mutate(**{r.place: _settle(table[r.place], r) for r in readings if r.base.answers is None})
     for reading in readings:
-        if reading.base.answers > 1:
+        if reading.base.answers is not None:
             table = _with_answers(table, reading)
     return table
 

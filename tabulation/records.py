@@ -90,12 +90,10 @@ def _reading(
 ) -> Reading:
     declared = context.spec.microdata[node[0]]
     held = file_columns(declared, node[1])
-    kinds = {cells[name][1] for name in held}
-    kind = kinds.pop() if len(kinds) == 1 else Kind.TEXT
     if declared.built_from is not None:
         declared = declared.model_copy(update={"read": context.spec.microdata[declared.built_from].read})
-    names = tuple(cells[name][0] for name in held)
-    return Reading(context.meanings.base(node), declared, source, kind, names, context.name(node), told)
+    names, kinds = tuple(cells[name][0] for name in held), tuple(cells[name][1] for name in held)
+    return Reading(context.meanings.base(node), declared, source, kinds, names, context.name(node), told)
 
 
 def _is_identified(context: Context, entity: str) -> bool:

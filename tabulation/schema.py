@@ -24,17 +24,19 @@ from tabulation.errors import MicrodataError
 from tabulation.numbers import Ruler, is_days
 from tabulation.sources import Kind, Source, file_columns, key_columns
 
+NUMBERS = (Kind.WHOLE, Kind.EXACT, Kind.REAL)
 STORED_AS = {
-    "codes": (Kind.TEXT, Kind.WHOLE, Kind.REAL, Kind.TRUTH),
-    "integer": (Kind.TEXT, Kind.WHOLE, Kind.REAL),
-    "number": (Kind.TEXT, Kind.WHOLE, Kind.REAL),
+    "codes": (Kind.TEXT, *NUMBERS, Kind.TRUTH),
+    "integer": (Kind.TEXT, *NUMBERS),
+    "number": (Kind.TEXT, *NUMBERS),
     "date": (Kind.TEXT, Kind.DAY),
-    "area": (Kind.TEXT, Kind.WHOLE, Kind.REAL),
-    "key": (Kind.TEXT, Kind.WHOLE, Kind.REAL, Kind.DAY, Kind.TRUTH),
+    "area": (Kind.TEXT, *NUMBERS),
+    "key": (Kind.TEXT, *NUMBERS, Kind.DAY, Kind.TRUTH),
 }
 DTYPES: Mapping[Kind, str] = {
     Kind.TEXT: "object",
     Kind.WHOLE: "int64",
+    Kind.EXACT: "uint64",
     Kind.REAL: "float64",
     Kind.DAY: "datetime64[s]",
     Kind.TRUTH: "bool",
@@ -101,7 +103,8 @@ def _columns_fit(spec: ReleaseSpec, entity: str, source: Source) -> None:
             )
             raise MicrodataError("column-missing", entity, message, column=column)
         stored = source.kinds[column]
-        expected = " or ".join(kind.value for kind in _wanted(spec, entity)[column])
+        *others, last = (kind.value for kind in _wanted(spec, entity)[column])
+        expected = f"{', '.join(others)} or {last}"
         message = f"column '{column}' of '{entity}' is stored as {stored.value}; the spec needs {expected}"
         raise MicrodataError("column-type", entity, message, column=column)
 
@@ -120,7 +123,7 @@ def _values_fit(base: Base, declared: Entity, source: Source, entity: str) -> No
     """Numbers cannot hold area codes with leading zeros; a range needs digits that are carried exactly."""
     name = base.node[1]
     column = declared.columns[name]
-    if column.area is not None and source.kinds[name] in (Kind.WHOLE, Kind.REAL):
+    if column.area is not None and source.kinds[name] in NUMBERS:
         lost = [code for code in base.codes if not code.isdecimal() or str(int(code)) != code]
         if lost:
             message = (

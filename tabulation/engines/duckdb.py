@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -13,8 +15,8 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
-import pyarrow.dataset as ds
 
+from tabulation.engines.careful import FILE, read_with_care
 from tabulation.engines.text import text_cells
 from tabulation.lines import LINES, cut_lines
 from tabulation.postgres import quoted
@@ -23,6 +25,7 @@ from tabulation.sources import DatabaseTable, Kind, ParquetFiles, Source, TextFi
 STORED = {
     Kind.TEXT: ("VARCHAR", "string"),
     Kind.WHOLE: ("BIGINT", "int64"),
+    Kind.EXACT: ("VARCHAR", "string"),
     Kind.REAL: ("DOUBLE", "float64"),
     Kind.DAY: ("DATE", "date"),
     Kind.TRUTH: ("BOOLEAN", "boolean"),
@@ -50,19 +53,24 @@ class DuckDB:
         return self._database(source, columns)
 
     def _parquet(self, source: ParquetFiles, columns: Sequence[str]) -> ir.Table:
-        files = ", ".join(_literal(str(path)) for path in source.files)
-        hive = "true, hive_types_autocast = false" if source.partitions else "false"
-        scan = f"read_parquet([{files}], union_by_name = {_flag(len(source.files) > 1)}, hive_partitioning = {hive})"
+        files = ", ".join(_literal(_escaped(str(path))) for path in source.files)
+        options = f"union_by_name = {_flag(len(source.files) > 1)}, hive_partitioning = false, filename = '{FILE}'"
         name = self._name()
-        self._view(name, source, columns, scan)
+        self._view(name, source, columns, self._with_folders(f"read_parquet([{files}], {options})", source))
         self._careful[name] = (source, tuple(columns))
         return self._table(name, source, columns)
 
+    def _with_folders(self, scan: str, source: ParquetFiles) -> str:
+        """Rows with the columns that stand in the names of their folders."""
+        if not source.partitions:
+            return scan
+        parts = {name: [values[place] for values in source.values] for place, name in enumerate(source.partitions)}
+        folders = self._name()
+        self.connection.register(folders, pa.table({FILE: [str(path) for path in source.files], **parts}))
+        return f"{scan} JOIN {folders} USING ({FILE})"
+
     def _view(self, name: str, source: Source, columns: Sequence[str], scan: str) -> None:
-        cells = [
-            f"TRY_CAST({quoted(column)} AS {STORED[source.kinds[column]][0]}) AS c{index}"
-            for index, column in enumerate(columns)
-        ]
+        cells = [f"{_stored(quoted(column), source.kinds[column])} AS c{index}" for index, column in enumerate(columns)]
         chosen = ", ".join(cells) or "1 AS one"
         self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {chosen} FROM {scan}")  # noqa: S608 - quoted
 
@@ -81,9 +89,11 @@ class DuckDB:
     def _delimited(self, name: str, source: TextFile, columns: Sequence[str]) -> ir.Table:
         """The engine's own reader, where the spec asks for line breaks inside quotes."""
         names = ", ".join(f"{_literal(column)}: 'VARCHAR'" for column in source.header.columns)
+        encoding = "latin-1" if codecs.lookup(source.read.encoding).name == "iso8859-1" else "utf-8"
         options = (
-            f"header = true, columns = {{{names}}}, delim = {_literal(source.read.delimiter)}, quote = '\"', "
-            "escape = '\"', auto_detect = false, ignore_errors = true, null_padding = true"
+            f"header = true, columns = {{{names}}}, delim = {_literal(source.read.delimiter)}, "
+            f"encoding = '{encoding}', quote = '\"', escape = '\"', auto_detect = false, strict_mode = false, "
+            "parallel = false, ignore_errors = true, null_padding = true"
         )
         self._view(name, source, columns, f"read_csv({_literal(str(source.path))}, {options})")
         return self._table(name, source, columns)
@@ -116,12 +126,17 @@ class DuckDB:
         return found
 
     def _execute(self, statement: str) -> None:
-        """Runs a statement; Parquet texts that are no UTF-8 stop DuckDB, so they are then read with more care."""
+        """Runs a statement; Parquet texts that are no UTF-8 and days beyond its calendar stop DuckDB.
+
+        They are then read with more care, which takes longer.
+        """
         failed = False
         try:
             self.connection.execute(statement)
-        except duckdb.InvalidInputException:
-            failed = True
+        except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.OutOfRangeException):
+            failed = bool(self._careful)
+            if not failed:
+                raise
         if failed:
             self._read_with_care()
             self.connection.execute(statement)
@@ -129,15 +144,34 @@ class DuckDB:
     def _read_with_care(self) -> None:
         """Reads Parquet texts as bytes; a text that is no UTF-8 becomes a missing value of its record."""
         for name, (source, columns) in self._careful.items():
-            texts = [column for column in columns if source.kinds[column] is Kind.TEXT]
             kept = self._name()
-            self.connection.register(kept, _sanitised(source, columns, texts))
+            self.connection.register(kept, read_with_care(source, columns))
             self.connection.execute(f"CREATE TEMP TABLE {kept}_rows AS FROM {kept}")
-            self._view(name, source, columns, f"{kept}_rows")
+            self._view(name, source, columns, self._with_folders(f"{kept}_rows", source))
         self._careful.clear()
 
     def _name(self) -> str:
         return f"t{next(self._numbers)}"
+
+
+def _stored(column: str, kind: Kind) -> str:
+    """A column in the type that we read it in.
+
+    Decimal numbers lose zeros at their end; days are what stands before the time of day, which must not be rounded. A
+    fractional number goes through a list, because DuckDB takes a Parquet file's word that nothing is "not a number".
+    """
+    if kind is Kind.EXACT:
+        return f"regexp_replace(TRY_CAST({column} AS VARCHAR), '[.]0*$|([.][0-9]*[1-9])0+$', '\\1')"
+    if kind is Kind.DAY:
+        return f"TRY_CAST(left(TRY_CAST({column} AS VARCHAR), 10) AS DATE)"
+    if kind is Kind.REAL:
+        return f"list_extract([TRY_CAST({column} AS DOUBLE)], 1)"
+    return f"TRY_CAST({column} AS {STORED[kind][0]})"
+
+
+def _escaped(path: str) -> str:
+    """A path in which nothing stands for other files."""
+    return re.sub(r"([*?\[])", r"[\1]", path)
 
 
 def _flag(value: bool) -> str:  # noqa: FBT001 - the value is what is written
@@ -146,42 +180,6 @@ def _flag(value: bool) -> str:  # noqa: FBT001 - the value is what is written
 
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _sanitised(source: ParquetFiles, columns: Sequence[str], texts: Sequence[str]) -> pa.RecordBatchReader:
-    partitioning = ds.partitioning(flavor="hive") if source.partitions else None
-    dataset = ds.dataset([str(path) for path in source.files], format="parquet", partitioning=partitioning)
-    bytewise = pa.schema(
-        [pa.field(f.name, pa.binary()) if f.name in texts and _is_string(f.type) else f for f in dataset.schema]
-    )
-    scanner = dataset.replace_schema(bytewise).scanner(columns=list(columns))
-    fields = [pa.field(f.name, pa.string()) if f.type == pa.binary() else f for f in scanner.projected_schema]
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in scanner.to_batches():
-            arrays = [_decoded(array) if array.type == pa.binary() else array for array in batch.columns]
-            yield pa.record_batch(arrays, schema=pa.schema(fields))
-
-    return pa.RecordBatchReader.from_batches(pa.schema(fields), batches())
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
-
-
-def _decoded(array: pa.Array) -> pa.Array:
-    try:
-        return array.cast(pa.string())
-    except pa.ArrowInvalid:
-        return pa.array([_text(value) for value in array.to_pylist()], pa.string())
-
-
-def _text(value: bytes | None) -> str | None:
-    try:
-        return None if value is None else value.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
 
 
 @contextmanager

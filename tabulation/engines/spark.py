@@ -7,6 +7,7 @@ telemetry are off: Spark quotes records and paths in all of them.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 STORED = {
     Kind.TEXT: ("string", "string"),
     Kind.WHOLE: ("bigint", "int64"),
+    Kind.EXACT: ("string", "string"),
     Kind.REAL: ("double", "float64"),
     Kind.DAY: ("date", "date"),
     Kind.TRUTH: ("boolean", "boolean"),
@@ -67,18 +69,18 @@ class Spark:
         if source.partitions:
             depth = len(source.partitions)
             reader = reader.option("basePath", str(source.files[0].parents[depth]))
-        return reader.parquet(*map(str, source.files))
+        return reader.parquet(*(_escaped(path) for path in source.files))
 
     def _delimited(self, source: TextFile) -> DataFrame:
         reader = self.session.read.options(
             header=True, multiLine=True, sep=source.read.delimiter, escape='"', mode="PERMISSIVE", inferSchema=False
         )
-        return reader.csv(str(source.path), encoding=source.read.encoding)
+        return reader.csv(_escaped(source.path), encoding=source.read.encoding)
 
     def _lines(self, source: TextFile, columns: Sequence[str]) -> ir.Table:
         from pyspark.sql import functions as f  # noqa: PLC0415 - only who uses Spark installs it
 
-        frame = self.session.read.text(str(source.path), lineSep="\n")
+        frame = self.session.read.text(_escaped(source.path), lineSep="\n")
         lines = frame.select(f.decode(f.col("value").cast("binary"), "ISO-8859-1").alias("line"))
         name = self._name()
         lines.createOrReplaceTempView(name)
@@ -91,6 +93,8 @@ class Spark:
         for index, column in enumerate(columns):
             stored, typed = STORED[source.kinds[column]]
             cell = f.col("`" + column.replace("`", "``") + "`").try_cast(stored)
+            if source.kinds[column] is Kind.EXACT:
+                cell = f.regexp_replace(cell, "[.]0*$|([.][0-9]*[1-9])0+$", "$1")
             cells.append((f.try_validate_utf8(cell) if stored == "string" else cell).alias(f"c{index}"))
             schema[f"c{index}"] = typed
         name = self._name()
@@ -124,6 +128,11 @@ class Spark:
         """Drops what was kept."""
         for frame in self._kept:
             frame.unpersist(blocking=True)
+
+
+def _escaped(path: Path) -> str:
+    """A path in which nothing stands for other files."""
+    return re.sub(r"([*?\[\]{}\\])", r"\\\1", str(path))
 
 
 @contextmanager

@@ -140,9 +140,14 @@ class PlainRows:
             identity = self._identity(row)
             if identity is not None:
                 other = best.setdefault(identity, row)
-                if self._hash_of_columns(row) < self._hash_of_columns(other):
+                if self._once_order(row) < self._once_order(other):
                     best[identity] = row
         return [row for row in rows if (identity := self._identity(row)) is None or best[identity] is row]
+
+    def _once_order(self, row: Row) -> tuple[str, str]:
+        facts = self.spec.microdata[row.entity]
+        columns = dict.fromkeys([*(facts.group or {}).values(), *(facts.key or ())])
+        return self._hash_of_columns(row), digest(self.key, [row.cells[name].hashed for name in columns])
 
     def _identity(self, row: Row) -> tuple[str | None, ...] | None:
         """What makes two rows one; None for rows that are never taken for duplicates."""

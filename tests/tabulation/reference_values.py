@@ -24,10 +24,8 @@ from release_specs.language.microdata import Column, ReadOptions, Treatment
 from release_specs.language.values import Range, read_range
 from release_specs.load import Loaded
 
-BLANKS = " \t"
+BLANKS = " \t\n\r\v\f"
 MARK_OF_UTF8 = b"\xef\xbb\xbf"
-LARGEST_EXPONENT = 5000
-"""An exponent beyond this says no more than this one: the number is outside every range, or nearly nothing."""
 
 
 class Special(Enum):
@@ -135,8 +133,6 @@ def _csv_cell(field: str, encoding: str) -> Cell:
 
 def hashed_text(value: Any) -> str | None:
     """The text of a Parquet cell as it is hashed."""
-    if isinstance(value, float | Decimal) and math.isfinite(value) and value != int(value):
-        return str(math.floor(float(value) * 1000000 + 0.5))
     return text_of(value) or None
 
 
@@ -328,13 +324,13 @@ def same_number(number: Fraction | float | None, other: Fraction | None) -> bool
     return number == float(other) if isinstance(number, float) else number == other
 
 
-def parse(text: str, decimal: str) -> Fraction | None:
-    """A number: digits with at most one decimal mark, a sign and an exponent. None for all other text."""
+def parse(text: str, decimal: str) -> Fraction | float | None:
+    """A number: digits with at most one decimal mark and a sign; a float with an exponent. None for all other text."""
     mark = re.escape(decimal)
-    shape = re.fullmatch(rf"([+-]?)(\d*)(?:{mark}(\d*))?(?:[eE]([+-]?)(\d+))?", text, re.ASCII)
+    shape = re.fullmatch(rf"([+-]?)(\d*)(?:{mark}(\d*))?(?:[eE]([+-]?)(\d{{1,2}}))?", text, re.ASCII)
     if shape is None or not (shape[2] or shape[3]):
         return None
     size = Fraction(Decimal(f"{shape[2] or 0}.{shape[3] or 0}"))
-    exponent = min(int((shape[5] or "0").lstrip("0")[:6] or "0"), LARGEST_EXPONENT)
-    size *= Fraction(10) ** (-exponent if shape[4] == "-" else exponent)
+    if shape[5] is not None:
+        return float(text.replace(decimal, "."))
     return -size if shape[1] == "-" else size

@@ -37,7 +37,7 @@ KINDS = (
         "ids differ in what looks blank",
         "id,x\n101,a\n\x0b101,a\n101\u00a0,a\n101\u200b,a\n\uff11\uff10\uff11,a\n",
         KEYED,
-        {"x": {"a": 5}},
+        {"x": {"a": 4}},
     ),
     Dirty("rows have no id", "id,x\n,a\n,a\n ,a\n.0,a\n1,b\n1,b\n", KEYED, {"x": {"a": 4, "b": 1}}),
     Dirty(

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from adbc_driver_postgresql import dbapi
 
+from release_specs.language.microdata import ReadOptions
 from tabulation.errors import MicrodataError
 from tabulation.sources import DatabaseTable, open_source
 from tabulation.tabulate import dataset_fingerprint, open_dataset
@@ -85,7 +86,6 @@ def test_a_table_that_is_not_there_is_refused_without_its_address(server: str, t
 def test_an_address_is_not_shown_by_a_source(server: str, tmp_path: Path) -> None:
     loaded, files = dirty("births", "parquet", tmp_path)
     place = load(server, "births_shown", pq.read_table(files["births"]))
-    source = open_source("births", loaded.spec.microdata["births"], place)
+    source = open_source("births", place, ReadOptions(), ["birth_id"])
     assert isinstance(source, DatabaseTable)
     assert server not in repr(source)
-
