@@ -59,11 +59,17 @@ class _Builder:
     def __init__(self, levels: tuple[str, ...], file: str, files: PublicFiles, path: Path) -> None:
         self.levels, self.file, self.files, self.path = levels, file, files, path
         self.areas: list[dict[str, Area]] = [{} for _ in levels]
+        self.before: list[tuple[str, str]] = []
         self.faults = 0
 
     def add(self, line: int, chain: list[tuple[str, str]]) -> None:
-        parent: str | None = None
-        for depth, (code, label) in enumerate(chain):
+        """Adds a chain; what the chain before had in common with it is known to be sound."""
+        same = 0
+        while same < len(chain) - 1 and same < len(self.before) and chain[same] == self.before[same]:
+            same += 1
+        faults = self.faults
+        parent: str | None = chain[same - 1][0] if same else None
+        for depth, (code, label) in enumerate(chain[same:], same):
             known = self.areas[depth].get(code)
             level = self.levels[depth]
             if not code:
@@ -81,6 +87,7 @@ class _Builder:
             elif depth == len(chain) - 1:
                 self._fault(line, f"{level} '{code}' is listed twice; one row for each smallest area")
             parent = code
+        self.before = chain if self.faults == faults else []
 
     def hierarchy(self, name: str) -> Hierarchy | None:
         if self.faults:

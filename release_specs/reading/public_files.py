@@ -69,12 +69,14 @@ class PublicFiles:
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         header: tuple[str, ...] = ()
         rows = []
+        known: dict[str, str] = {}
         try:
             for row in reader:
+                cells = tuple(known.setdefault(cell, cell.strip()) for cell in row)
                 if not header:
-                    header = tuple(cell.strip() for cell in row)
-                elif any(cell.strip() for cell in row):
-                    rows.append((reader.line_num, tuple(cell.strip() for cell in row)))
+                    header = cells
+                elif any(cells):
+                    rows.append((reader.line_num, cells))
         except csv.Error:
             message = "a quote is never closed, or stands in the middle of a field"
             self.findings.append(error("file-row", path, message, place=(name, reader.line_num, 1)))
