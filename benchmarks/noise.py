@@ -43,7 +43,7 @@ def opendp(law: str, scale: Fraction) -> Callable[[list[int]], object] | None:
     """OpenDP's measurement of a list of integers, where it is installed."""
     if find_spec("opendp") is None:
         return None
-    import opendp.prelude as dp  # noqa: PLC0415 - a rival that may be absent
+    import opendp.prelude as dp
 
     dp.enable_features("contrib")
     integers = dp.vector_domain(dp.atom_domain(T=int))

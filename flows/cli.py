@@ -72,6 +72,10 @@ class _Parser(argparse.ArgumentParser):
             word, known = message.split("invalid choice: ")[1].split(" (choose from ")
             verbs = [verb.strip(" ')") for verb in known.split(",")]
             message = f"{word} is not a verb of margrave; {did_you_mean(word.strip(chr(39)), verbs)}"
+        if message.startswith("unrecognized arguments: "):
+            words = message.removeprefix("unrecognized arguments: ").split()
+            options = [word.partition("=")[0] for word in words if word.startswith("-")]
+            message = f"{', '.join(options)} is no option here" if options else "there are words too many"
         raise UserError(f"{message}\nSee '{self.prog} --help'.")
 
 

@@ -8,18 +8,17 @@ raised after the `except` block has ended, with no cause, no context and no fram
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from tabulation.errors import EngineError, MicrodataError
+from tabulation.private import asked_to_end
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-NOISY = ("pyspark", "py4j", "ibis", "duckdb", "adbc", "pandera", "SQLQueryContextLogger")
-"""Loggers of libraries that may quote what they were given."""
 
 
 def confidential(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -28,7 +27,8 @@ def confidential(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def wrap(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            fault: MicrodataError
+            fault: BaseException
+            asked_to_end()
             try:
                 with silence():
                     return function(*args, **kwargs)
@@ -37,7 +37,7 @@ def confidential(stage: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             except MemoryError:
                 fault = EngineError("out-of-memory", "", f"{stage}: the memory did not suffice; {MORE_MEMORY}")
             except Exception as unknown:  # noqa: BLE001 - whatever it says may quote a record
-                fault = _withheld(stage, unknown)
+                fault = asked_to_end() or _withheld(stage, unknown)
             del args, kwargs
             raise fault
 
@@ -63,13 +63,12 @@ def _withheld(stage: str, fault: Exception) -> MicrodataError:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """While it lasts, loggers of libraries that may quote records say nothing."""
-    loggers = [logging.getLogger(name) for name in NOISY]
-    before = [(logger, logger.disabled, logger.propagate) for logger in loggers]
-    for logger in loggers:
-        logger.disabled, logger.propagate = True, False
+    """While it lasts nobody logs or warns: libraries quote what they were given. Stages are told another way."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     finally:
-        for logger, disabled, propagate in before:
-            logger.disabled, logger.propagate = disabled, propagate
+        logging.disable(before)

@@ -19,7 +19,22 @@ from types import FrameType
 
 PREFIX = "margrave-private-"
 LOCK = "lock"
-ENDING = (signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+DEFAULT = (signal.SIG_DFL, signal.default_int_handler)
+_asked: list[BaseException] = []
+"""What we were asked to end with. An engine may swallow the exception and stop with an error of its own."""
+
+
+def asked_to_end() -> BaseException | None:
+    """The exception that a signal called for since it was last asked, if any; asked once."""
+    found = _asked[-1] if _asked else None
+    _asked.clear()
+    return found
+
+
+def ask_to_end(stop: BaseException) -> None:
+    """Notes that the process is to end, for when an engine swallows the exception."""
+    _asked.append(type(stop)(*stop.args))
 
 
 @contextmanager
@@ -63,7 +78,7 @@ def _ending_as_exception() -> Iterator[None]:
         return
     before = {number: signal.getsignal(number) for number in ENDING}
     for number, handler in before.items():
-        if handler is signal.SIG_DFL:
+        if handler in DEFAULT:
             signal.signal(number, _end)
     try:
         yield
@@ -73,4 +88,6 @@ def _ending_as_exception() -> Iterator[None]:
 
 
 def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
-    raise SystemExit(128 + number)
+    stop = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+    ask_to_end(stop)
+    raise stop

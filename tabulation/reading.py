@@ -221,9 +221,11 @@ def _run_of(numbers: dict[int, int]) -> int | None:
 
 def _probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
     cell = table[_text(place)]
-    found = _number_probe(table, reading) if reading.base.scale is not None else _code_probe(table, reading, place)
     if is_direct(reading):
-        return found.fill_null(MISSING).cast("int64")
+        return _code_probe(table, reading, place, ibis.literal(reading.place_for("missing"), "int64"))
+    found = (
+        _number_probe(table, reading) if reading.base.scale is not None else _code_probe(table, reading, place, NOTHING)
+    )
     unread = MISSING if reading.base.scale is not None else _unknown(cell, reading)
     elsewise = [(_is_missing(cell, reading), MISSING)]
     if words := _not_applicable(reading):
@@ -310,29 +312,31 @@ def _number_probe(table: ir.Table, reading: Reading) -> ir.IntegerColumn:
     return real_place(cell, ruler) if isinstance(cell, ir.FloatingValue) else whole_place(cell, ruler)
 
 
-def _code_probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
-    """The place of a code; null where the cell is none of them."""
+def _code_probe(table: ir.Table, reading: Reading, place: str, instead: ir.IntegerScalar) -> ir.IntegerColumn:
+    """The place of a code; `instead` where the cell is none of them."""
     cell, base = table[_text(place)], reading.base
     joined = f"{place}_found"
     if joined in table.columns:
-        return table[joined]
+        return table[joined] if instead is NOTHING else table[joined].fill_null(instead)
     if isinstance(cell, ir.StringValue) and reading.is_numeric:
-        return cell.cases(*_numeric_words(reading).items(), else_=NOTHING)
+        return cell.cases(*_numeric_words(reading).items(), else_=instead)
     if isinstance(cell, ir.StringValue):
         words = [(spelling_of(reading.source, code), index) for index, code in enumerate(base.codes)]
-        return cell.cases(*((word, index) for word, index in words if word is not None), else_=NOTHING)
+        return cell.cases(*((word, index) for word, index in words if word is not None), else_=instead)
     numbers = whole_codes(base.codes, exactly=reading.is_area)
     value = whole_number(cell)
     shift = _run_of(numbers) if numbers else None
     if shift is not None:
         first, last = min(numbers), max(numbers)
-        return value.between(first, last).ifelse(value - shift if shift else value, NOTHING)
-    return value.cases(*numbers.items(), else_=NOTHING) if numbers else NOTHING
+        return value.between(first, last).ifelse(value - shift if shift else value, instead)
+    return value.cases(*numbers.items(), else_=instead) if numbers else instead
 
 
 def settled(table: ir.Table, readings: Sequence[Reading]) -> ir.Table:
     """The table with states replaced by what the spec declares for them: places, not stated, not applicable."""
-    table = table.mutate(**{r.place: _settle(table[r.place], r) for r in readings if r.base.answers is None})
+    table = table.mutate(
+        **{r.place: _settle(table[r.place], r) for r in readings if r.base.answers is None and not is_direct(r)}
+    )
     for reading in readings:
         if reading.base.answers is not None:
             table = _with_answers(table, reading)

@@ -47,13 +47,14 @@ class Kind(StrEnum):
 class ParquetFiles:
     """One Parquet file or a folder of them; `partitions` are columns that stand in folder names (`year=2026`).
 
-    `values` holds, for each file, the value of each partition.
+    `values` holds, for each file, the value of each partition; `alike` says that all files have the same footer.
     """
 
     files: tuple[Path, ...]
     kinds: Mapping[str, Kind]
     partitions: tuple[str, ...] = ()
     values: tuple[tuple[str, ...], ...] = ()
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +164,13 @@ def _parquet(entity: str, files: tuple[Path, ...], base: Path, used: Collection[
     schemas = [_footer(entity, path) for path in files]
     found = [_kinds(entity, schema, used) for schema in schemas]
     kinds = _resolved(reduce(lambda one, other: _common(entity, one, other, used), found))
+    alike = all(schema.equals(schemas[0]) for schema in schemas)
     chains = [_partitions(path, base) for path in files]
     names = [tuple(name for name, _ in chain) for chain in chains]
     if not names[0] or any(other != names[0] for other in names):
-        return ParquetFiles(files, kinds)
+        return ParquetFiles(files, kinds, alike=alike)
     values = tuple(tuple(value for _, value in chain) for chain in chains)
-    return ParquetFiles(files, dict(kinds) | dict.fromkeys(names[0], Kind.TEXT), names[0], values)
+    return ParquetFiles(files, dict(kinds) | dict.fromkeys(names[0], Kind.TEXT), names[0], values, alike)
 
 
 def _footer(entity: str, path: Path) -> pa.Schema:

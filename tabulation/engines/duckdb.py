@@ -20,6 +20,7 @@ from tabulation.engines.careful import FILE, read_with_care
 from tabulation.engines.text import text_cells
 from tabulation.lines import LINES, cut_lines
 from tabulation.postgres import quoted
+from tabulation.private import ask_to_end
 from tabulation.sources import DatabaseTable, Kind, ParquetFiles, Source, TextFile
 
 STORED = {
@@ -30,6 +31,7 @@ STORED = {
     Kind.DAY: ("DATE", "date"),
     Kind.TRUTH: ("BOOLEAN", "boolean"),
 }
+DIALECT = ibis.duckdb
 SHARE_OF_MEMORY = 0.6
 """Of the machine's memory, where nothing is said; the rest is for other people and for our own arrays."""
 MEGABYTE = 1 << 20
@@ -41,7 +43,7 @@ class DuckDB:
     def __init__(self, connection: duckdb.DuckDBPyConnection, stack: ExitStack) -> None:
         self.connection, self._stack = connection, stack
         self._numbers = count()
-        self._compiler = ibis.duckdb.from_connection(connection)
+        self._compiler = DIALECT.from_connection(connection)
         self._careful: dict[str, tuple[ParquetFiles, tuple[str, ...]]] = {}
 
     def cells(self, source: Source, columns: Sequence[str]) -> ir.Table:
@@ -54,7 +56,8 @@ class DuckDB:
 
     def _parquet(self, source: ParquetFiles, columns: Sequence[str]) -> ir.Table:
         files = ", ".join(_literal(_escaped(str(path))) for path in source.files)
-        options = f"union_by_name = {_flag(len(source.files) > 1)}, hive_partitioning = false, filename = '{FILE}'"
+        options = f"union_by_name = {_flag(not source.alike)}, hive_partitioning = false"
+        options += f", filename = '{FILE}'" if source.partitions else ""
         name = self._name()
         self._view(name, source, columns, self._with_folders(f"read_parquet([{files}], {options})", source))
         self._careful[name] = (source, tuple(columns))
@@ -82,7 +85,7 @@ class DuckDB:
         name = self._name()
         if source.read.quoted_newlines:
             return self._delimited(name, source, columns)
-        reader = pa.RecordBatchReader.from_batches(LINES, cut_lines(source.path))
+        reader = pa.RecordBatchReader.from_batches(LINES, _heard(cut_lines(source.path)))
         self.connection.register(name, reader)
         return text_cells(ibis.table({"line": "string"}, name=name), source, columns)
 
@@ -152,6 +155,15 @@ class DuckDB:
 
     def _name(self) -> str:
         return f"t{next(self._numbers)}"
+
+
+def _heard(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches; an end that was asked for while they are made is noted, because the engine swallows it."""
+    try:
+        yield from batches
+    except (KeyboardInterrupt, SystemExit) as stop:
+        ask_to_end(stop)
+        raise
 
 
 def _stored(column: str, kind: Kind) -> str:

@@ -173,7 +173,10 @@ FILES = (
         {"x": {"a": 1}},
     ),
     Dirty(
-        "an unused column has the name in capitals", pa.table({"X": ["b", "b"], "x": ["a", "a"]}), AB, Refused("column-twice", "x")
+        "an unused column has the name in capitals",
+        pa.table({"X": ["b", "b"], "x": ["a", "a"]}),
+        AB,
+        Refused("column-twice", "x"),
     ),
     Dirty(
         "there are 500 columns",
