@@ -16,14 +16,14 @@ help: ## list the targets
 setup: $(READY) ## make .venv with the locked dependencies and the margrave command
 	@echo "setup: ready"
 
-demo: $(READY) ## check an example spec, generate its microdata and show both
+demo: $(READY) ## check an example spec, generate its microdata, inspect them and show all three
 	@$(PYTHON) -m flows.demo
 
 test: $(READY) ## run the quick tests
 	@$(PYTHON) -m pytest -n $(WORKERS) -m "not slow"
 
 test-slow: $(READY) ## run all tests, the slow statistical ones too
-	@MARGRAVE_MUTATIONS=20000 MARGRAVE_ENUMERATION=30 $(PYTHON) -m pytest -n $(WORKERS)
+	@MARGRAVE_MUTATIONS=20000 MARGRAVE_ENUMERATION=30 MARGRAVE_NEIGHBOURS=40 $(PYTHON) -m pytest -n $(WORKERS)
 
 check: $(READY) ## lint, formatting, types, import walls, dead code
 	@echo "check: ruff" && $(PYTHON) -m ruff check --quiet . && $(PYTHON) -m ruff format --quiet --check .

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
@@ -18,6 +19,7 @@ from tabulation.synthesize import GeneratedFile, synthesize
 SPEC = Path(__file__).parents[1] / "release_specs" / "examples" / "households.yaml"
 OUT = Path("build") / "demo"
 RECORDS, SEED, SHOWN_ROWS, BAR = 36_000, 1, 5, 40
+DIRT, EDITION, SHOWN_LINES = Fraction(2, 100), "2025", 28
 
 
 def main() -> int:
@@ -38,8 +40,35 @@ def main() -> int:
     for file in files:
         _show(file)
     _show_ages(next(file for file in files if file.entity == "persons"))
+    say("4. margrave inspect: what a data custodian is told, here about files with two cells in 100 spoiled\n\n")
+    _inspect(loaded)
     say(f"The generated microdata are in {OUT / 'microdata'}. No record describes a real person.")
     return OK
+
+
+def _inspect(loaded: Loaded) -> None:
+    """Inspects spoiled microdata; they are generated, so this once the findings may be shown."""
+    from tabulation.findings import inspect
+    from tabulation.findings_report import write_findings
+    from tabulation.tabulate import open_dataset
+
+    spoiled = synthesize(
+        loaded.spec,
+        loaded.domain,
+        records=RECORDS,
+        seed=SEED,
+        out=OUT / "spoiled",
+        form="csv",
+        dirt=DIRT,
+        folder=SPEC.parent,
+    )
+    sources = open_dataset(loaded.spec, loaded.domain, {file.entity: str(file.path) for file in spoiled})
+    found = inspect(loaded.spec, loaded.domain, sources, edition=EDITION)
+    page, _ = write_findings(loaded.spec, found, OUT / "confidential")
+    lines = page.read_text(encoding="utf-8").splitlines()
+    first = lines.index("## persons")
+    say("".join(f"     {line}\n" for line in lines[first : first + SHOWN_LINES]))
+    say(f"     ... the whole page: {page}\n\n")
 
 
 def _shown(path: Path) -> str:
