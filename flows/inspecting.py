@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import re
@@ -119,7 +120,15 @@ def _looked(loaded: Loaded, chosen: argparse.Namespace) -> int:
     work = Work(chosen.engine, chosen.private, chosen.memory, chosen.master)
     told = tell_nobody if chosen.json else tell
     findings = inspect(loaded.spec, loaded.domain, sources, edition=chosen.edition, work=work, tell=told)
-    write_findings(loaded.spec, findings, folder)
+    unwritten = 0
+    try:
+        write_findings(loaded.spec, findings, folder)
+    except OSError as fault:
+        unwritten = fault.errno or errno.EIO
+    if unwritten:
+        raise UserError(
+            f"{folder} cannot be written: {os.strerror(unwritten)}; free space or choose another --findings"
+        )
     _answer(chosen, folder)
     return OK
 

@@ -8,11 +8,12 @@ raised after the `except` block has ended, with no cause, no context and no fram
 from __future__ import annotations
 
 import logging
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from tabulation.errors import EngineError, MicrodataError
 from tabulation.private import asked_to_end
@@ -63,12 +64,34 @@ def _withheld(stage: str, fault: Exception) -> MicrodataError:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """While it lasts nobody logs or warns: libraries quote what they were given. Stages are told another way."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
+    """While it lasts nobody logs or warns: libraries quote what they were given. Stages are told another way.
+
+    Several threads may be silent at once: the first turns logging and warnings off, the last turns them on again.
+    """
+    _enter()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        yield
     finally:
-        logging.disable(before)
+        _leave()
+
+
+_lock = threading.Lock()
+_silent: list[tuple[int, list[Any]]] = []
+"""What logging and warnings were like before, once for each that is silent."""
+
+
+def _enter() -> None:
+    with _lock:
+        _silent.append((logging.root.manager.disable, list(warnings.filters)))
+        if len(_silent) == 1:
+            logging.disable(logging.CRITICAL)
+            warnings.simplefilter("ignore")
+
+
+def _leave() -> None:
+    with _lock:
+        level, filters = _silent[0]
+        _silent.pop()
+        if not _silent:
+            logging.disable(level)
+            warnings.filters[:] = filters  # type: ignore[index]

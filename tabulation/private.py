@@ -12,6 +12,7 @@ import shutil
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from types import FrameType
 
 PREFIX = "margrave-private-"
 LOCK = "lock"
+YOUNG = 2.0
+"""Seconds in which a folder may be made and not yet locked."""
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 DEFAULT = (signal.SIG_DFL, signal.default_int_handler)
 _asked: list[BaseException] = []
@@ -58,6 +61,8 @@ def _sweep(base: Path) -> None:
     """Removes folders of processes that are no more: those whose lock nobody holds."""
     for left in base.glob(f"{PREFIX}*"):
         try:
+            if time.time() - left.stat().st_mtime < YOUNG:
+                continue
             lock = os.open(left / LOCK, os.O_RDWR)
         except OSError:
             continue

@@ -10,7 +10,7 @@ import codecs
 import hmac
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
 from hashlib import sha256
@@ -50,10 +50,10 @@ class ParquetFiles:
     `values` holds, for each file, the value of each partition; `alike` says that all files have the same footer.
     """
 
-    files: tuple[Path, ...]
+    files: tuple[Path, ...] = field(repr=False)
     kinds: Mapping[str, Kind]
     partitions: tuple[str, ...] = ()
-    values: tuple[tuple[str, ...], ...] = ()
+    values: tuple[tuple[str, ...], ...] = field(repr=False, default=())
     alike: bool = False
 
 
@@ -61,7 +61,7 @@ class ParquetFiles:
 class TextFile:
     """A text file with a header."""
 
-    path: Path
+    path: Path = field(repr=False)
     header: Header
     read: ReadOptions
 

@@ -96,7 +96,6 @@ def test_the_findings_tell_the_custodian_alone_what_the_terminal_does_not(base: 
     assert set(entry) == {"kind", "release", "at", "parts", "before", "hash"}
 
 
-@pytest.mark.xfail(reason="a file that is there keeps its mode")
 def test_findings_that_are_written_again_are_closed_to_others(base: Path, watch: Watch) -> None:
     flock, folder = aviary(base, "parquet"), watch.around.findings
     folder.mkdir(mode=0o755)
@@ -133,7 +132,6 @@ def test_the_terminal_says_the_same_whatever_the_records_say(
     assert [name for name, one in told.items() if one != told["canaries"]] == []
 
 
-@pytest.mark.xfail(reason="words that are no option are repeated")
 def test_an_option_that_is_misspelt_does_not_repeat_the_place_of_the_files(base: Path, watch: Watch) -> None:
     flock = aviary(base, "csv")
     words = [word.replace("--data", "--datum") for word in command(flock, flock.places)]

@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -147,6 +148,7 @@ def test_the_watch_notices_a_product_that_leaks(
     leak, channel = LEAKS[kind]
     apart = logging.getLogger("canaries.apart")
     monkeypatch.setattr(apart, "propagate", False)
+    monkeypatch.setattr(boundary, "silence", nullcontext)
     monkeypatch.setattr(tabulation.tabulate, "count_tallies", lambda *given: leak(watch) or {})
     seen = watch.run(lambda: DOORS["counting"](flock, flock.places, watch), flock.canaries)
     assert seen.fault is None

@@ -8,11 +8,12 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from tabulation.private import LOCK, PREFIX, asked_to_end, private_folder
+from tabulation.private import LOCK, PREFIX, YOUNG, asked_to_end, private_folder
 
 ROOT = Path(__file__).parents[2]
 WAITING = """
@@ -65,6 +66,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one_and_what_a_living
     killed.kill()
     killed.communicate(timeout=30)
     assert len(list(tmp_path.glob(f"{PREFIX}*"))) == 2
+    time.sleep(YOUNG)
     with private_folder(tmp_path) as folder:
         left = set(tmp_path.glob(f"{PREFIX}*")) - {folder}
         assert len(left) == 1
