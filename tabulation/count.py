@@ -197,7 +197,8 @@ def _totals(table: ir.Table, cluster: Cluster) -> ir.Table:
 
 def _read_off(cluster: Cluster, fetched: pa.Table) -> dict[str, ExactCounts]:
     """Every tally out of a cluster: other attributes are summed, rows to which its own do not apply are left out."""
-    fetched = fetched.filter(pc.is_valid(fetched["key"]))
+    if fetched["key"].null_count:
+        fetched = fetched.filter(pc.is_valid(fetched["key"]))
     leaves = Leaves(cluster.level, cluster.cells, integers_of(fetched["key"]))
     numbers: dict[Adder | None, Any] = {None: integers_of(fetched["number"])}
     numbers |= {adder: integers_of(fetched[f"a{number}"]) for number, adder in enumerate(cluster.adders)}

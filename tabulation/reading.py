@@ -236,7 +236,7 @@ def _probe(table: ir.Table, reading: Reading, place: str) -> ir.IntegerColumn:
 def is_direct(reading: Reading) -> bool:
     """Whether a cell is a code or anything else: missing values and those outside become the same."""
     same = reading.place_for("missing") == reading.place_for("outside")
-    spelled_like_one = any(word in reading.base.place_of for word in reading.entity.read.missing)
+    spelled_like_one = any(word in reading.base.codes for word in reading.entity.read.missing)
     plain = reading.base.scale is None and reading.base.answers is None and not reading.told
     return plain and same and not _not_applicable(reading) and not spelled_like_one
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import ibis
@@ -23,6 +23,7 @@ from tabulation.postgres import quoted
 from tabulation.private import ask_to_end
 from tabulation.sources import DatabaseTable, Kind, ParquetFiles, Source, TextFile
 
+T = TypeVar("T")
 STORED = {
     Kind.TEXT: ("VARCHAR", "string"),
     Kind.WHOLE: ("BIGINT", "int64"),
@@ -117,32 +118,27 @@ class DuckDB:
     def keep(self, table: ir.Table) -> ir.Table:
         """A temporary table; it spills when memory is short."""
         name = self._name()
-        self._execute(f"CREATE TEMP TABLE {name} AS {self._compiler.compile(table)}")
+        statement = f"CREATE TEMP TABLE {name} AS {self._compiler.compile(table)}"
+        self._with_care(lambda: self.connection.execute(statement))
         return ibis.table(table.schema(), name=name)
 
     def fetch(self, table: ir.Table) -> pa.Table:
         """The rows that an expression returns."""
-        name = self._name()
-        self._execute(f"CREATE TEMP TABLE {name} AS {self._compiler.compile(table)}")
-        found = self.connection.table(name).to_arrow_table()
-        self.connection.execute(f"DROP TABLE {name}")
-        return found
+        query = self._compiler.compile(table)
+        return self._with_care(lambda: self.connection.sql(query).to_arrow_table())
 
-    def _execute(self, statement: str) -> None:
+    def _with_care(self, act: Callable[[], T]) -> T:
         """Runs a statement; Parquet texts that are no UTF-8 and days beyond its calendar stop DuckDB.
 
         They are then read with more care, which takes longer.
         """
-        failed = False
         try:
-            self.connection.execute(statement)
+            return act()
         except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.OutOfRangeException):
-            failed = bool(self._careful)
-            if not failed:
+            if not self._careful:
                 raise
-        if failed:
-            self._read_with_care()
-            self.connection.execute(statement)
+        self._read_with_care()
+        return act()
 
     def _read_with_care(self) -> None:
         """Reads Parquet texts as bytes; a text that is no UTF-8 becomes a missing value of its record."""
