@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.terminal import OK, WRONG_INPUT, UserError, say, shown, tell
+from flows.terminal import OK, WRONG_INPUT, Stages, UserError, say, shown, tell
 from flows.verbs import Verbs, add_verb
 from release_specs.diagnostics import Severity, SpecError
 from release_specs.load import Loaded
@@ -118,8 +118,9 @@ def _looked(loaded: Loaded, chosen: argparse.Namespace) -> int:
     _check_writable(folder)
     record_look(chosen.record or Path(".margrave"), loaded.spec)
     work = Work(chosen.engine, chosen.private, chosen.memory, chosen.master)
-    told = tell_nobody if chosen.json else tell
-    findings = inspect(loaded.spec, loaded.domain, sources, edition=chosen.edition, work=work, tell=told)
+    with Stages() as stages:
+        told = tell_nobody if chosen.json else stages.tell
+        findings = inspect(loaded.spec, loaded.domain, sources, edition=chosen.edition, work=work, tell=told)
     unwritten = 0
     try:
         write_findings(loaded.spec, findings, folder)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
 import textwrap
+import threading
+from typing import Self
 
 from release_specs.diagnostics import Diagnostic, Severity
 
@@ -28,6 +31,40 @@ def tell(text: str) -> None:
     """Prints something about the work, beside what was asked for."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+class Stages:
+    """Names the stages of long work as they begin. A terminal also sees a sign that moves at one pace for any data."""
+
+    SIGNS, PACE = "|/-\\", 0.2
+
+    def __init__(self) -> None:
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._thread = threading.Thread(target=self._move, daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            sys.stderr.write("\r \r")
+            sys.stderr.flush()
+
+    def tell(self, stage: str) -> None:
+        """A stage begins."""
+        tell(f"\r{stage} ..." if self._thread is not None else f"{stage} ...")
+
+    def _move(self) -> None:
+        for sign in itertools.cycle(self.SIGNS):
+            if self._ended.wait(self.PACE):
+                return
+            sys.stderr.write(f"\r{sign}")
+            sys.stderr.flush()
 
 
 def ask(question: str, default: str) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import stat
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 
 from flows.cli import main
 from flows.looks import changed_since, read_looks, record_look
+from flows.terminal import Stages
 from release_specs.load import load_text
 
 SPEC = """
@@ -60,7 +64,7 @@ def test_it_tells_the_operator_where_the_findings_are_and_nothing_else(
     told = capsys.readouterr()
     place = "out/findings.md"
     assert told.out == f"The structure of every file holds. Confidential findings, for the custodian alone: {place}\n"
-    assert told.err == "opening the engine\nreading every column\ngathering groups\ncounting\n"
+    assert told.err == "opening the engine ...\nreading every column ...\ngathering groups ...\ncounting ...\n"
 
 
 def test_the_custodian_finds_everything_that_is_wrong(inspect: Inspect, tmp_path: Path) -> None:
@@ -161,6 +165,22 @@ def test_a_record_of_looks_that_was_changed_is_noticed(tmp_path: Path) -> None:
     path.write_text("".join(lines[1:]), encoding="utf-8")
     with pytest.raises(ValueError, match="entry 1 does not fit"):
         read_looks(tmp_path)
+
+
+def test_a_terminal_sees_a_sign_that_moves_while_records_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with Stages() as stages:
+        stages.tell("counting")
+        time.sleep(3 * Stages.PACE)
+    shown = screen.getvalue()
+    assert "\rcounting ...\n" in shown
+    assert "\r|" in shown
+    assert shown.endswith("\r \r")
 
 
 @pytest.mark.parametrize("words", [["--data", "people"], ["--memory", "lots"], ["--engine", "abacus"]])
