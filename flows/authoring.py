@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.terminal import OK, WRONG_INPUT, UserError, ask, say, shown, tell, wrapped
+from flows.terminal import OK, WRONG_INPUT, UserError, ask, load_or_say, say, shown, tell, wrapped
 from flows.verbs import Verbs, add_verb
 from release_specs.diagnostics import Diagnostic, Severity, SpecError, did_you_mean
 
@@ -262,15 +262,8 @@ def _dirt(text: str) -> Fraction:
 
 
 def _synthesize(chosen: argparse.Namespace) -> int:
-    from release_specs.load import load_spec
-
-    try:
-        loaded = load_spec(chosen.spec)
-    except SpecError as fault:
-        for item in fault.diagnostics:
-            if item.severity is Severity.ERROR:
-                say(shown(item))
-        tell(f"Nothing was generated: mend the spec first (margrave check {chosen.spec}).")
+    loaded = load_or_say(chosen.spec, "Nothing was generated")
+    if loaded is None:
         return WRONG_INPUT
     from tabulation.synthesize import SynthesisError, synthesize
 

@@ -10,9 +10,8 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from flows.terminal import OK, WRONG_INPUT, Stages, UserError, say, shown, tell
+from flows.terminal import OK, WRONG_INPUT, Stages, UserError, load_or_say, say
 from flows.verbs import Verbs, add_verb
-from release_specs.diagnostics import Severity, SpecError
 from release_specs.load import Loaded
 
 SIZES = {"KB": 10, "MB": 20, "GB": 30}
@@ -76,17 +75,8 @@ def _size(text: str) -> int:
 
 
 def _inspect(chosen: argparse.Namespace) -> int:
-    from release_specs.load import load_spec
-
-    try:
-        loaded = load_spec(chosen.spec)
-    except SpecError as fault:
-        for item in fault.diagnostics:
-            if item.severity is Severity.ERROR:
-                say(shown(item))
-        tell(f"No file was opened: mend the spec first (margrave check {chosen.spec}).")
-        return WRONG_INPUT
-    return _look(loaded, chosen)
+    loaded = load_or_say(chosen.spec, "No file was opened")
+    return WRONG_INPUT if loaded is None else _look(loaded, chosen)
 
 
 def _look(loaded: Loaded, chosen: argparse.Namespace) -> int:

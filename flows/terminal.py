@@ -8,9 +8,13 @@ import shutil
 import sys
 import textwrap
 import threading
-from typing import Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
-from release_specs.diagnostics import Diagnostic, Severity
+from release_specs.diagnostics import Diagnostic, Severity, SpecError
+
+if TYPE_CHECKING:
+    from release_specs.load import Loaded
 
 OK, WRONG_INPUT = 0, 2
 LEAST_WIDTH, INDENT = 40, " " * 4
@@ -31,6 +35,20 @@ def tell(text: str) -> None:
     """Prints something about the work, beside what was asked for."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
+
+
+def load_or_say(path: Path, nothing: str) -> Loaded | None:
+    """The spec in a file; None after its mistakes were printed, with what therefore was not done."""
+    from release_specs.load import load_spec
+
+    try:
+        return load_spec(path)
+    except SpecError as fault:
+        for item in fault.diagnostics:
+            if item.severity is Severity.ERROR:
+                say(shown(item))
+    tell(f"{nothing}: mend the spec first (margrave check {path}).")
+    return None
 
 
 class Stages:
