@@ -21,6 +21,7 @@ from release_specs.tallies import Tally, tallies_of
 from tabulation.bases import NOT_APPLICABLE, Meanings
 from tabulation.boundary import confidential
 from tabulation.count import count_tallies
+from tabulation.engines.engine import Engine
 from tabulation.identity import GROUP
 from tabulation.logic import NOTHING
 from tabulation.numbers import ABOVE, BELOW
@@ -29,7 +30,7 @@ from tabulation.records import prepare_records, readings_of
 from tabulation.rows import Context, Rows
 from tabulation.rules_kept import broken_rules
 from tabulation.sources import Source, TextFile, file_columns, key_columns, unread
-from tabulation.tabulate import Tell, Work, check_edition, new_key, started, tell_nobody
+from tabulation.tabulate import Tell, Work, check_edition, new_key, tell_nobody, with_an_engine
 
 STATES = {
     "valid": None,
@@ -91,17 +92,17 @@ def inspect(  # noqa: PLR0913
     """Looks at every record, draws nothing and pays nothing. Raises `MicrodataError`."""
     check_edition(spec, edition)
     meanings, key = Meanings(spec, domain, edition), new_key()
-    tell("opening the engine")
-    with started(work or Work()) as engine:
-        context = Context(meanings, engine, sources, key)
-        tell("reading every column")
-        entities = {entity: _columns_of(context, entity) for entity in sources}
-        tell("gathering groups")
-        rows = prepare_records(context, _all_rows(spec))
-        for entity, found in entities.items():
-            _add_groups(context, entity, rows, found)
-        tell("counting")
-        return _counted(meanings, Context(meanings, engine, sources, key), entities)
+    tell("reading and counting")
+    return with_an_engine(work or Work(), lambda engine: _found(meanings, engine, sources, key))
+
+
+def _found(meanings: Meanings, engine: Engine, sources: Mapping[str, Source], key: bytes) -> Findings:
+    context = Context(meanings, engine, sources, key)
+    entities = {entity: _columns_of(context, entity) for entity in sources}
+    rows = prepare_records(context, _all_rows(meanings.spec))
+    for entity, found in entities.items():
+        _add_groups(context, entity, rows, found)
+    return _counted(meanings, Context(meanings, engine, sources, key), entities)
 
 
 def _all_rows(spec: ReleaseSpec) -> list[Tally]:

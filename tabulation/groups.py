@@ -45,7 +45,8 @@ def inherit(context: Context, rows: Rows, group: Rows | None, needs: Needs) -> R
         return rows
     names = [name for node in nodes for name in group.places[node]]
     right = group.table.select(GROUP, *names).rename(group_key=GROUP)
-    table = rows.table.left_join(right, rows.table[GROUP] == right.group_key)
+    own = rows.table.drop(*(name for name in names if name in rows.table.columns))
+    table = own.left_join(right, own[GROUP] == right.group_key)
     there = table.group_key.notnull()
     firsts = {group.places[node][0]: context.place_of_missing(node) for node in nodes}
     filled = {name: there.ifelse(table[name], missing) for name, missing in firsts.items()}

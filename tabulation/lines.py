@@ -28,6 +28,8 @@ BYTE_ORDER_MARK = codecs.BOM_UTF8.decode("latin-1")
 LONGEST_HEADER = 1 << 20
 LONGEST_LINE = 1 << 28
 """What stands beyond this in a line is not read: it can only be no record."""
+MOST_PARTS = 10_000
+"""A line with more delimiters and quotes than columns and these is no record; taking it apart would cost too much."""
 LINES = pa.schema([("line", pa.string())])
 
 
@@ -117,9 +119,16 @@ def split_lines(lines: ir.Table, header: Header, read: ReadOptions) -> ir.Table:
     kept = lines.select(line=line.endswith("\r").ifelse(line.substr(0, line.length() - 1), line))
     kept = kept.filter(kept.line.length() > 0, ~kept.line.isin([header.line, BYTE_ORDER_MARK + header.line]))
     delimiter = spelled(read.delimiter, read.encoding) or read.delimiter
-    fields = _marked(kept.line, delimiter).split(BETWEEN)
+    parts = _number_of(kept.line, delimiter) + _number_of(kept.line, QUOTE)
+    sane = (parts <= MOST_PARTS + len(header.columns)).ifelse(kept.line, "")
+    fields = _marked(sane, delimiter).split(BETWEEN)
     split = kept.select(fields=fields)
     return split.select(fields=(split.fields.length() == len(header.columns)).ifelse(split.fields, ibis.null()))
+
+
+def _number_of(line: ir.StringValue, mark: str) -> ir.IntegerValue:
+    """How often a mark stands in a line, without taking the line apart."""
+    return (line.length() - line.replace(mark, "").length()) / len(mark)
 
 
 def _marked(line: ir.StringValue, delimiter: str) -> ir.StringValue:

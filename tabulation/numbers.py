@@ -171,7 +171,11 @@ def days_of(cell: ir.Value, kind: Kind) -> ir.IntegerColumn:
     first = ibis.date(1970, 1, 1)
     if kind is Kind.DAY:
         return cell.delta(first, unit="day").cast("int64")
-    day = cell.re_search("^[0-9]{4}-[0-9]{2}-[0-9]{2}$").ifelse(cell, ibis.null("string")).try_cast("date")
+    day = (
+        cell.re_search("^([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}$")
+        .ifelse(cell, ibis.null("string"))
+        .try_cast("date")
+    )
     return day.delta(first, unit="day").cast("int64")
 
 

@@ -38,6 +38,8 @@ from tabulation.numbers import (
 from tabulation.sources import Kind, Source, decodable_in, spelling_of, spellings_of
 
 MISSING, OUTSIDE = -5, -6
+LONGEST_ANSWERS = 100_000
+"""A longer list of answers is no list; taking it apart would cost more than a record may."""
 FEW = 8
 """So many codes are compared one after another; more are looked up."""
 
@@ -136,6 +138,10 @@ def _as_text(cells: ir.Table, reading: Reading, index: int) -> ir.Value:
     text = text_of(cell, kind)
     if separator is not None:
         between = spelling_of(reading.source, separator) or separator
+        readable = text.length() <= LONGEST_ANSWERS
+        if (pattern := decodable_in(reading.source)) is not None:
+            readable = readable & text.re_search(pattern)
+        text = readable.ifelse(text, ibis.null("string"))
         text = text.replace(_SEPARATED, "").replace(between, _SEPARATED).split(_SEPARATED)[index]
     if not reading.is_area:
         text = text.strip()

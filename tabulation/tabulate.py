@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from release_specs.domain import Domain
 from release_specs.spec import ReleaseSpec
@@ -19,12 +20,13 @@ from tabulation.bases import Meanings
 from tabulation.boundary import confidential
 from tabulation.count import count_tallies
 from tabulation.counts import ExactCounts
-from tabulation.engines.engine import Engine
+from tabulation.engines.engine import Engine, ReadAgain
 from tabulation.errors import MicrodataError
 from tabulation.private import private_folder
 from tabulation.schema import check_structure
 from tabulation.sources import Source, fingerprint, open_sources
 
+T = TypeVar("T")
 ENGINES = ("duckdb", "spark")
 KEY_BYTES = 32
 
@@ -87,10 +89,9 @@ def tabulate(  # noqa: PLR0913
         raise ValueError(f"the key has {KEY_BYTES} bytes")
     check_edition(spec, edition)
     wanted = tuple(tallies) if tallies is not None else tallies_of(spec, domain)
-    tell("opening the engine")
-    with started(work or Work()) as engine:
-        tell("reading and counting")
-        return count_tallies(Meanings(spec, domain, edition), engine, sources, wanted, key)
+    tell("reading and counting")
+    meanings = Meanings(spec, domain, edition)
+    return with_an_engine(work or Work(), lambda engine: count_tallies(meanings, engine, sources, wanted, key))
 
 
 def check_edition(spec: ReleaseSpec, edition: str | None) -> None:
@@ -106,8 +107,19 @@ def check_edition(spec: ReleaseSpec, edition: str | None) -> None:
         raise MicrodataError("no-edition", "", message)
 
 
+def with_an_engine(work: Work, act: Callable[[Engine], T]) -> T:
+    """What an engine answers; asked again from the beginning, with care, where a cell stopped its reader."""
+    try:
+        with started(work) as engine:
+            return act(engine)
+    except ReadAgain:
+        pass
+    with started(work, careful=True) as engine:
+        return act(engine)
+
+
 @contextmanager
-def started(work: Work) -> Iterator[Engine]:
+def started(work: Work, *, careful: bool = False) -> Iterator[Engine]:
     """The engine, with a private folder that ends with it."""
     with private_folder(work.folder) as folder:
         if work.engine == "spark":
@@ -118,5 +130,5 @@ def started(work: Work) -> Iterator[Engine]:
         else:
             from tabulation.engines.duckdb import duckdb_engine  # noqa: PLC0415 - one engine is loaded, not both
 
-            with duckdb_engine(folder, memory=work.memory) as duck:
+            with duckdb_engine(folder, memory=work.memory, careful=careful) as duck:
                 yield duck

@@ -63,17 +63,21 @@ class _WithoutNote(io.RawIOBase):
         super().close()
 
 
+def _opened(path: Path) -> pq.ParquetFile:
+    return pq.ParquetFile(_WithoutNote(path), coerce_int96_timestamp_unit="us")
+
+
 def read_with_care(source: ParquetFiles, columns: Sequence[str]) -> pa.RecordBatchReader:
     """The rows of all files with the name of their file; partitions are not part of it."""
     inside = [column for column in columns if column not in source.partitions]
-    types = [pq.ParquetFile(_WithoutNote(path)).schema_arrow for path in source.files]
+    types = [_opened(path).schema_arrow for path in source.files]
     fields = [pa.field(FILE, pa.string())]
     fields += [pa.field(name, _type_of(source.kinds[name], types, name)) for name in inside]
     schema = pa.schema(fields)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for path in source.files:
-            for batch in pq.ParquetFile(_WithoutNote(path)).iter_batches(columns=inside):
+            for batch in _opened(path).iter_batches(columns=inside):
                 arrays = [pa.array([str(path)] * batch.num_rows, pa.string())]
                 arrays += [_read(batch.column(name), schema.field(name).type) for name in inside]
                 yield pa.record_batch(arrays, schema=schema)
@@ -86,10 +90,9 @@ def _type_of(kind: Kind, schemas: Sequence[pa.Schema], name: str) -> pa.DataType
         return pa.string()
     if kind is Kind.DAY:
         return pa.date32()
-    if kind is Kind.EXACT:
-        return pa.string()
     widest = {Kind.WHOLE: pa.int64(), Kind.REAL: pa.float64()}
-    return widest[kind] if kind in widest else schemas[0].field(name).type
+    found = [schema.field(name).type for schema in schemas if not pa.types.is_null(schema.field(name).type)]
+    return widest[kind] if kind in widest else found[0]
 
 
 def _read(array: pa.Array, wanted: pa.DataType) -> pa.Array:
@@ -103,6 +106,7 @@ def _days(array: pa.Array) -> pa.Array:
     moments = array.cast(pa.int64())
     days = np.floor_divide(moments.fill_null(0).to_numpy(zero_copy_only=False), DAY_IN[array.type.unit])
     unknown = moments.is_null().to_numpy(zero_copy_only=False) | (days < FIRST_DAY) | (days > LAST_DAY)
+    unknown |= np.abs(moments.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)) >= 2.0**63
     return pa.array(np.where(unknown, 0, days).astype(np.int32), pa.int32(), mask=unknown).cast(pa.date32())
 
 

@@ -6,7 +6,7 @@ import codecs
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from tabulation.engines.careful import FILE, read_with_care
+from tabulation.engines.engine import ReadAgain
 from tabulation.engines.text import text_cells
 from tabulation.lines import LINES, cut_lines
 from tabulation.postgres import quoted
@@ -24,6 +25,12 @@ from tabulation.private import ask_to_end
 from tabulation.sources import DatabaseTable, Kind, ParquetFiles, Source, TextFile
 
 T = TypeVar("T")
+STOPS = (
+    duckdb.InvalidInputException,
+    duckdb.ConversionException,
+    duckdb.OutOfRangeException,
+    duckdb.InternalException,
+)
 STORED = {
     Kind.TEXT: ("VARCHAR", "string"),
     Kind.WHOLE: ("BIGINT", "int64"),
@@ -41,11 +48,11 @@ MEGABYTE = 1 << 20
 class DuckDB:
     """An in-memory database that lives as long as one piece of work."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, stack: ExitStack) -> None:
-        self.connection, self._stack = connection, stack
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, careful: bool = False) -> None:
+        self.connection = connection
         self._numbers = count()
         self._compiler = DIALECT.from_connection(connection)
-        self._careful: dict[str, tuple[ParquetFiles, tuple[str, ...]]] = {}
+        self._careful, self._reads_parquet = careful, False
 
     def cells(self, source: Source, columns: Sequence[str]) -> ir.Table:
         """The records of a source; those of text and PostgreSQL are read once and kept."""
@@ -56,12 +63,18 @@ class DuckDB:
         return self._database(source, columns)
 
     def _parquet(self, source: ParquetFiles, columns: Sequence[str]) -> ir.Table:
+        self._reads_parquet = True
+        name = self._name()
+        if self._careful:
+            raw, kept = self._name(), self._name()
+            self.connection.register(raw, read_with_care(source, columns))
+            self.connection.execute(f"CREATE TEMP TABLE {kept} AS FROM {raw}")
+            self._view(name, source, columns, self._with_folders(kept, source))
+            return self._table(name, source, columns)
         files = ", ".join(_literal(_escaped(str(path))) for path in source.files)
         options = f"union_by_name = {_flag(not source.alike)}, hive_partitioning = false"
         options += f", filename = '{FILE}'" if source.partitions else ""
-        name = self._name()
         self._view(name, source, columns, self._with_folders(f"read_parquet([{files}], {options})", source))
-        self._careful[name] = (source, tuple(columns))
         return self._table(name, source, columns)
 
     def _with_folders(self, scan: str, source: ParquetFiles) -> str:
@@ -119,35 +132,24 @@ class DuckDB:
         """A temporary table; it spills when memory is short."""
         name = self._name()
         statement = f"CREATE TEMP TABLE {name} AS {self._compiler.compile(table)}"
-        self._with_care(lambda: self.connection.execute(statement))
+        self._hearing(lambda: self.connection.execute(statement))
         return ibis.table(table.schema(), name=name)
 
     def fetch(self, table: ir.Table) -> pa.Table:
         """The rows that an expression returns."""
         query = self._compiler.compile(table)
-        return self._with_care(lambda: self.connection.sql(query).to_arrow_table())
+        return self._hearing(lambda: self.connection.sql(query).to_arrow_table())
 
-    def _with_care(self, act: Callable[[], T]) -> T:
-        """Runs a statement; Parquet texts that are no UTF-8 and days beyond its calendar stop DuckDB.
-
-        They are then read with more care, which takes longer.
-        """
+    def _hearing(self, act: Callable[[], T]) -> T:
+        """Runs a statement; Parquet texts that are no UTF-8 and days beyond its calendar stop DuckDB."""
+        refused = False
         try:
             return act()
-        except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.OutOfRangeException):
-            if not self._careful:
+        except STOPS:
+            refused = self._reads_parquet and not self._careful
+            if not refused:
                 raise
-        self._read_with_care()
-        return act()
-
-    def _read_with_care(self) -> None:
-        """Reads Parquet texts as bytes; a text that is no UTF-8 becomes a missing value of its record."""
-        for name, (source, columns) in self._careful.items():
-            kept = self._name()
-            self.connection.register(kept, read_with_care(source, columns))
-            self.connection.execute(f"CREATE TEMP TABLE {kept}_rows AS FROM {kept}")
-            self._view(name, source, columns, self._with_folders(f"{kept}_rows", source))
-        self._careful.clear()
+        raise ReadAgain
 
     def _name(self) -> str:
         return f"t{next(self._numbers)}"
@@ -171,7 +173,8 @@ def _stored(column: str, kind: Kind) -> str:
     if kind is Kind.EXACT:
         return f"regexp_replace(TRY_CAST({column} AS VARCHAR), '[.]0*$|([.][0-9]*[1-9])0+$', '\\1')"
     if kind is Kind.DAY:
-        return f"TRY_CAST(left(TRY_CAST({column} AS VARCHAR), 10) AS DATE)"
+        known = f"{column} >= '0001-01-01' AND {column} <= '9999-12-31 23:59:59.999999'"
+        return f"CASE WHEN {known} THEN TRY_CAST(left(TRY_CAST({column} AS VARCHAR), 10) AS DATE) END"
     if kind is Kind.REAL:
         return f"list_extract([TRY_CAST({column} AS DOUBLE)], 1)"
     return f"TRY_CAST({column} AS {STORED[kind][0]})"
@@ -191,8 +194,13 @@ def _literal(text: str) -> str:
 
 
 @contextmanager
-def duckdb_engine(folder: Path, *, memory: int | None = None, threads: int | None = None) -> Iterator[DuckDB]:
-    """DuckDB with its spill files in `folder`, at most `memory` bytes, and nothing fetched from anywhere."""
+def duckdb_engine(
+    folder: Path, *, memory: int | None = None, threads: int | None = None, careful: bool = False
+) -> Iterator[DuckDB]:
+    """DuckDB with its spill files in `folder`, at most `memory` bytes, and nothing fetched from anywhere.
+
+    `careful` reads Parquet through Arrow, cell by cell where it must: for when `ReadAgain` was raised.
+    """
     spill = folder / "duckdb"
     spill.mkdir(mode=0o700, exist_ok=True)
     limit = memory or int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * SHARE_OF_MEMORY)
@@ -206,8 +214,6 @@ def duckdb_engine(folder: Path, *, memory: int | None = None, threads: int | Non
     }
     if threads is not None:
         config["threads"] = str(threads)
-    with ExitStack() as stack:
-        connection = duckdb.connect(":memory:", config=config)
-        stack.callback(connection.close)
+    with closing(duckdb.connect(":memory:", config=config)) as connection:
         connection.execute("SET enable_progress_bar = false; SET TimeZone = 'UTC'")
-        yield DuckDB(connection, stack)
+        yield DuckDB(connection, careful=careful)

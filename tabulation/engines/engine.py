@@ -11,6 +11,13 @@ import pyarrow as pa
 from tabulation.sources import Source
 
 
+class ReadAgain(Exception):  # noqa: N818 - a request, not an error
+    """A cell stopped the engine's reader: all is to be read again, from the beginning and with care.
+
+    Nothing of the first reading may be used: two readers need not spell the same value alike.
+    """
+
+
 class Engine(Protocol):
     """Runs expressions next to the records and hands back only what they return."""
 

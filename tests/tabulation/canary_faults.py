@@ -205,7 +205,7 @@ WITHIN: dict[str, Breaks] = {
     "counting fails in the middle": _after_counting,
     "a library logs and fails": _chatty,
     "the engine does not start": _instead(duckdb, "connect", lambda: duckdb.IOException(SECRET)),
-    "a statement fails": _instead(engine.DuckDB, "_with_care", _of_duckdb),
+    "a statement fails": _instead(engine.DuckDB, "_hearing", _of_duckdb),
     "rows cannot be kept": _instead(engine.DuckDB, "keep", lambda: duckdb.OutOfMemoryException(SECRET)),
     "the private folder cannot be made": lambda patch: patch.setattr(private.tempfile, "mkdtemp", _full),
     "the private folder cannot be locked": lambda patch: patch.setattr(private.fcntl, "flock", _full),
