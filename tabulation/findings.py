@@ -92,8 +92,7 @@ def inspect(  # noqa: PLR0913
     """Looks at every record, draws nothing and pays nothing. Raises `MicrodataError`."""
     check_edition(spec, edition)
     meanings, key = Meanings(spec, domain, edition), new_key()
-    tell("reading and counting")
-    return with_an_engine(work or Work(), lambda engine: _found(meanings, engine, sources, key))
+    return with_an_engine(work or Work(), tell, lambda engine: _found(meanings, engine, sources, key))
 
 
 def _found(meanings: Meanings, engine: Engine, sources: Mapping[str, Source], key: bytes) -> Findings:

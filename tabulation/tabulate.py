@@ -89,9 +89,8 @@ def tabulate(  # noqa: PLR0913
         raise ValueError(f"the key has {KEY_BYTES} bytes")
     check_edition(spec, edition)
     wanted = tuple(tallies) if tallies is not None else tallies_of(spec, domain)
-    tell("reading and counting")
     meanings = Meanings(spec, domain, edition)
-    return with_an_engine(work or Work(), lambda engine: count_tallies(meanings, engine, sources, wanted, key))
+    return with_an_engine(work or Work(), tell, lambda engine: count_tallies(meanings, engine, sources, wanted, key))
 
 
 def check_edition(spec: ReleaseSpec, edition: str | None) -> None:
@@ -107,10 +106,14 @@ def check_edition(spec: ReleaseSpec, edition: str | None) -> None:
         raise MicrodataError("no-edition", "", message)
 
 
-def with_an_engine(work: Work, act: Callable[[Engine], T]) -> T:
-    """What an engine answers; asked again from the beginning, with care, where a cell stopped its reader."""
+def with_an_engine(work: Work, tell: Tell, act: Callable[[Engine], T]) -> T:
+    """What an engine answers; asked again from the beginning, with care, where a cell stopped its reader.
+
+    Nobody is told that it was asked again: that depends on a record.
+    """
     try:
         with started(work) as engine:
+            tell("reading and counting")
             return act(engine)
     except ReadAgain:
         pass

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows import inspecting
+from flows import terminal
 from flows.cli import main
 from tabulation.findings import inspect
 from tabulation.tabulate import Work, dataset_fingerprint, open_dataset, tabulate
@@ -81,8 +81,8 @@ def commanded(*options: str) -> Door:
 
     def door(flock: Aviary, places: Places, watch: Watch) -> object:
         with pytest.MonkeyPatch.context() as patch:
-            plain = inspecting.tell
-            patch.setattr(inspecting, "tell", lambda text: (watch.tell(text), plain(text)))
+            plain = terminal.tell
+            patch.setattr(terminal, "tell", lambda text: (watch.tell(text), plain(text)))
             return main(command(flock, places, "--private", str(watch.around.private), *options))
 
     return door
