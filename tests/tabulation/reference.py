@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -22,9 +21,9 @@ from release_specs.reading.resolve import group_of, members_of
 from release_specs.tallies import Summand, Tally, tallies_of
 from tests.tabulation.reference_values import (
     NOTHING,
-    Cell,
     Declared,
     Place,
+    Row,
     Special,
     Value,
     declare,
@@ -46,24 +45,6 @@ def count_plainly(
     """For each tally its leaf cells: (smallest area's code or None, index of each attribute) -> number."""
     rows = PlainRows(loaded, files, key=key, edition=edition)
     return {tally.name: rows.counted(tally) for tally in tallies_of(loaded.spec, loaded.domain)}
-
-
-@dataclass(eq=False)
-class Row:
-    """A record, or a group. `home` is the group it lies in; `members` are the rows that lie in it, singles not.
-
-    An `absent` group has no row: it stands for what its records say alone.
-    """
-
-    entity: str
-    cells: Mapping[str, Cell] = field(default_factory=dict)
-    group: str | None = None
-    home: Row | None = None
-    members: list[Row] = field(default_factory=list)
-    absent: bool = False
-    single: bool = False
-    rank: int = 0
-    known: dict[str, Value] = field(default_factory=dict)
 
 
 class PlainRows:

@@ -3,13 +3,15 @@
 Follows sections 1 and 2 of docs/tabulation.md and shares nothing with the code it is compared with.
 """
 
+from __future__ import annotations
+
 import csv
 import hashlib
 import io
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -334,3 +336,21 @@ def parse(text: str, decimal: str) -> Fraction | float | None:
     if shape[5] is not None:
         return float(text.replace(decimal, "."))
     return -size if shape[1] == "-" else size
+
+
+@dataclass(eq=False)
+class Row:
+    """A record, or a group. `home` is the group it lies in; `members` are the rows that lie in it, singles not.
+
+    An `absent` group has no row: it stands for what its records say alone.
+    """
+
+    entity: str
+    cells: Mapping[str, Cell] = field(default_factory=dict)
+    group: str | None = None
+    home: Row | None = None
+    members: list[Row] = field(default_factory=list)
+    absent: bool = False
+    single: bool = False
+    rank: int = 0
+    known: dict[str, Value] = field(default_factory=dict)
