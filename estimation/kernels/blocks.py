@@ -1,0 +1,125 @@
+"""Small symmetric matrices by the thousand: one for each part of each kind of area."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from estimation.arrays import Floats, Integers
+from estimation.kernels.compiled import compiled
+
+NEGLIGIBLE = 1e-10
+
+
+@compiled
+def add_seen(
+    target: Floats, numbers: Floats, maps: Floats, where: Integers, parts: Integers, precision: Floats
+) -> None:
+    """Adds to coordinates (area, core, place) what a query saw (area, cell, contrast), through one map for each part."""
+    areas, cells, length = numbers.shape
+    core = target.shape[1]
+    for area in range(areas):
+        for cell in range(cells):
+            for i in range(core):
+                for k in range(length):
+                    factor = maps[parts[where[k]], cell, i]
+                    if factor != 0.0:
+                        target[area, i, where[k]] += precision[area] * factor * numbers[area, cell, k]
+
+
+@compiled
+def seen_by_margin(target: Floats, coordinates: Floats, cells: Floats, where: Integers) -> None:
+    """What a margin (area, cell, contrast) sees of coordinates (area, core, place)."""
+    areas, core, _ = coordinates.shape
+    for area in range(areas):
+        for cell in range(cells.shape[0]):
+            for i in range(core):
+                factor = cells[cell, i]
+                if factor != 0.0:
+                    for k in range(len(where)):
+                        target[area, cell, k] += factor * coordinates[area, i, where[k]]
+
+
+@compiled
+def times(matrices: Floats, kinds: Integers, parts: Integers, vectors: Floats) -> Floats:
+    """For each area and coordinate the core vector times the matrix of the area's kind and the coordinate's part."""
+    areas, core, length = vectors.shape
+    out = np.zeros_like(vectors)
+    for area in range(areas):
+        kind = kinds[area]
+        for i in range(core):
+            for j in range(core):
+                for k in range(length):
+                    out[area, i, k] += matrices[kind, parts[k], i, j] * vectors[area, j, k]
+    return out
+
+
+@compiled
+def added_up(numbers: Floats, starts: Integers) -> Floats:
+    """Coordinates of areas, added up to their parents."""
+    parents = len(starts) - 1
+    out = np.zeros((parents, numbers.shape[1], numbers.shape[2]))
+    for parent in range(parents):
+        for area in range(starts[parent] - starts[0], starts[parent + 1] - starts[0]):
+            out[parent] += numbers[area]
+    return out
+
+
+@compiled
+def inverse_within(matrices: Floats, basis: Floats) -> Floats:
+    """For each matrix A the matrix U (U' A U)^-1 U', where U is an orthonormal basis: the inverse within its span."""
+    count, core, _ = matrices.shape
+    rank = basis.shape[0]
+    out = np.zeros((count, core, core))
+    inner = np.empty((rank, rank))
+    half = np.empty((rank, core))
+    for number in range(count):
+        for a in range(rank):
+            for b in range(a + 1):
+                total = 0.0
+                for i in range(core):
+                    if basis[a, i] != 0.0:
+                        row = 0.0
+                        for j in range(core):
+                            row += matrices[number, i, j] * basis[b, j]
+                        total += basis[a, i] * row
+                inner[a, b] = total
+        for a in range(rank):  # Cholesky, then the basis divided by the factor
+            for b in range(a + 1):
+                total = inner[a, b]
+                for c in range(b):
+                    total -= inner[a, c] * inner[b, c]
+                inner[a, b] = np.sqrt(total) if a == b else total / inner[b, b]
+            for i in range(core):
+                total = basis[a, i]
+                for c in range(a):
+                    total -= inner[a, c] * half[c, i]
+                half[a, i] = total / inner[a, a]
+        for a in range(rank):
+            for i in range(core):
+                if half[a, i] != 0.0:
+                    for j in range(core):
+                        out[number, i, j] += half[a, i] * half[a, j]
+    return out
+
+
+@compiled
+def orthonormal(rows: Floats, against: Floats) -> Floats:
+    """An orthonormal basis of the span of some rows, at right angles to those of an orthonormal basis."""
+    count, core = rows.shape
+    found = np.zeros((core, core))
+    rank = 0
+    for number in range(count):
+        if rank == core:
+            break
+        row = rows[number].copy()
+        size = np.sqrt((row * row).sum())
+        for _ in range(2):  # a second time for what rounding left of the first
+            for other in range(len(against)):
+                row -= (row * against[other]).sum() * against[other]
+            for other in range(rank):
+                row -= (row * found[other]).sum() * found[other]
+        left = np.sqrt((row * row).sum())
+        if left > NEGLIGIBLE * max(size, 1.0):
+            found[rank] = row / left
+            rank += 1
+    return found[:rank].copy()

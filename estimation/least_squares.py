@@ -1,0 +1,158 @@
+"""The best linear unbiased estimate over a whole tree of areas and all measured margins at once.
+
+One pass up gathers for each area what its own measurements and all below it tell; one pass down adds what is known
+from above. Both work family by family (a parent and its children), so nothing larger than a few families is held at
+once, and any subtree can be done elsewhere. The result equals generalised least squares on the stacked measurements
+(Hay et al. 2010 for one number in a tree; here for every part of `coordinates` with a matrix in place of the number).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from estimation.arrays import Floats, Integers
+from estimation.coordinates import Coordinates
+from estimation.kernels.blocks import add_seen, added_up, seen_by_margin, times
+from estimation.kernels.contrasts import from_contrasts, to_contrasts
+from estimation.observations import Margin, Observation
+from estimation.stages import Stage, stage
+from estimation.tree import Level, Tree
+
+FAMILY_CELLS = 2_000_000
+"""About so many coordinates of children are worked on at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Everything the measurements told, gathered upwards; estimates are read off it family by family."""
+
+    coordinates: Coordinates
+    core: int
+    whole: Stage
+    told: dict[str, Floats] = field(repr=False)
+    """For each level but the smallest: what the areas below it tell, (area, core, place)."""
+    exact: dict[str, tuple[tuple[Observation, Floats], ...]] = field(repr=False)
+    """For each level the exact numbers that are known of it, with the map to coordinates (part, cell, core)."""
+
+    @property
+    def part_of(self) -> Integers:
+        """For each coordinate the number of its part."""
+        return self.coordinates.part_of
+
+    def subtree(self, at: Stage, first: int = 0, last: int | None = None) -> Floats:
+        """The estimate of areas from their own measurements and all below them: (area, core, place)."""
+        end = at.areas if last is None else last
+        kinds = at.kinds[first:end]
+        told = np.zeros((end - first, self.core, self.coordinates.length))
+        if at.name in self.told:
+            told += self.told[at.name][first:end]
+        for one in at.observations:
+            if not one.is_exact:
+                self._add(told, one, _information_maps(one, self.coordinates), first, end)
+        known = self._known(at, first, end)
+        if known is None:
+            return times(at.covariance, kinds, self.part_of, told)
+        told -= times(at.information, kinds, self.part_of, known)
+        return known + times(at.covariance, kinds, self.part_of, told)
+
+    def best_of_whole(self) -> Floats:
+        """The best estimate of the whole."""
+        return self.subtree(self.whole)
+
+    def best_of_children(
+        self, above: Stage, branch: int, *, parents: tuple[int, int], best: Floats, subtree: Floats
+    ) -> Floats:
+        """The best estimates of the children of some parents, from those of the parents and the children's subtrees."""
+        level, lower = above.below[branch]
+        starts = level.starts[parents[0] : parents[1] + 1]
+        surprise = best - added_up(subtree, starts)
+        passed = times(above.upwards[branch], above.kinds[parents[0] : parents[1]], self.part_of, surprise)
+        siblings = level.parents[starts[0] : starts[-1]] - parents[0]
+        kinds = lower.kinds[starts[0] : starts[-1]]
+        return subtree + times(lower.covariance, kinds, self.part_of, passed[siblings])
+
+    def read(self, margin: Margin, coordinates: Floats) -> Floats:
+        """The numbers of a margin: (area, core cell, combination of free codes)."""
+        where = self.coordinates.positions(margin.free)
+        out = np.zeros((len(coordinates), len(margin.cells), len(where)))
+        seen_by_margin(out, coordinates, np.ascontiguousarray(margin.cells), where)
+        from_contrasts(out.reshape(-1, len(where)), self.coordinates.shape(margin.free))
+        return out
+
+    def _add(self, target: Floats, one: Observation, maps: Floats, first: int, last: int) -> None:
+        precision = np.ones(last - first) if one.is_exact else one.precision[first:last]
+        seen = one.numbers[first:last].astype(np.float64)
+        where = self.coordinates.positions(one.margin.free)
+        to_contrasts(seen.reshape(-1, len(where)), self.coordinates.shape(one.margin.free))
+        add_seen(target, seen, maps, where, self.part_of, precision)
+
+    def _known(self, at: Stage, first: int, last: int) -> Floats | None:
+        """What is exactly known of areas: their coordinates within the exact directions, zero elsewhere."""
+        if not self.exact[at.name]:
+            return None
+        known = np.zeros((last - first, self.core, self.coordinates.length))
+        for one, maps in self.exact[at.name]:
+            self._add(known, one, maps, first, last)
+        return known
+
+
+def fit(tree: Tree, observations: Sequence[Observation], *, coordinates: Coordinates, core: int) -> Fit:
+    """Gathers what measurements and exact totals tell, from the smallest areas up to the whole."""
+    branches = []
+    for levels in tree.branches:
+        below: tuple[tuple[Level, Stage], ...] = ()
+        for level in reversed(levels):
+            made = stage(level.name, observations, coordinates=coordinates, core=core, areas=level.areas, below=below)
+            below = ((level, made),)
+        branches.extend(below)
+    whole = stage(tree.whole, observations, coordinates=coordinates, core=core, areas=1, below=tuple(branches))
+    found = Fit(coordinates, core, whole, {}, {})
+    _gather(found, whole)
+    return found
+
+
+def _gather(found: Fit, at: Stage) -> None:
+    """The pass up: the smallest areas first."""
+    told = np.zeros((at.areas, found.core, found.coordinates.length)) if at.below else None
+    for branch, (level, lower) in enumerate(at.below):
+        _gather(found, lower)
+        for first, last in level.families(cells=found.core * found.coordinates.length, most=FAMILY_CELLS):
+            starts = level.starts[first : last + 1]
+            total = added_up(found.subtree(lower, int(starts[0]), int(starts[-1])), starts)
+            if told is not None:
+                told[first:last] += times(at.upwards[branch], at.kinds[first:last], found.part_of, total)
+    if told is not None:
+        found.told[at.name] = told
+    found.exact[at.name] = tuple(_exact_maps(_exact_numbers(found, at), found))
+
+
+def _exact_numbers(found: Fit, at: Stage) -> list[Observation]:
+    """Exact numbers of a level: its own, and those of levels below, added up."""
+    own = [one for one in at.observations if one.is_exact]
+    for level, lower in at.below:
+        for one, _ in found.exact[lower.name]:
+            own.append(Observation(one.margin, at.name, np.add.reduceat(one.numbers, level.starts[:-1], axis=0), 0.0))
+    return own
+
+
+def _exact_maps(observations: list[Observation], found: Fit) -> list[tuple[Observation, Floats]]:
+    """For each exact observation, by part, what its cells add to the coordinates within the exact directions."""
+    parts = found.coordinates.parts
+    maps = [np.zeros((len(parts), len(one.margin.cells), found.core)) for one in observations]
+    for number, part in enumerate(parts):
+        seen = [index for index, one in enumerate(observations) if set(part) <= set(one.margin.free)]
+        if seen:
+            inverse = np.linalg.pinv(np.concatenate([observations[index].margin.cells for index in seen]))
+            ends = np.cumsum([len(observations[index].margin.cells) for index in seen])
+            for index, columns in zip(seen, np.split(inverse, ends[:-1], axis=1), strict=True):
+                maps[index][number] = columns.T
+    return list(zip(observations, maps, strict=True))
+
+
+def _information_maps(one: Observation, coordinates: Coordinates) -> Floats:
+    seen = 1 / coordinates.dilution(one.margin.free)
+    parts = np.where(np.isnan(seen), 0.0, seen)
+    return parts[:, None, None] * one.margin.cells[None]
