@@ -12,8 +12,8 @@ from math import prod
 
 from release_specs.domain import Attribute, Hierarchy
 from release_specs.language.conditions import Condition
+from release_specs.meanings import Meanings
 from release_specs.tallies import Summand, Tally, extended_size
-from tabulation.bases import Meanings
 
 MOST_KEYS = 2**62
 

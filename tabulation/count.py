@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from release_specs.domain import Attribute, Hierarchy
+from release_specs.meanings import NOT_APPLICABLE, NOT_STATED, Meanings
 from release_specs.tallies import Tally, extended_size
-from tabulation.bases import NOT_APPLICABLE, NOT_STATED, Meanings
 from tabulation.clusters import Adder, Cluster, adder_of, clusters_of, may_not_apply
 from tabulation.counts import ExactCounts, Integers, Leaves, ancestors, integers_of
 from tabulation.engines.engine import Engine

@@ -15,10 +15,10 @@ import ibis.expr.types as ir
 from release_specs.domain import Domain
 from release_specs.language.conditions import Condition, write_condition
 from release_specs.language.values import Range
+from release_specs.meanings import NOT_APPLICABLE, Meanings
 from release_specs.reading.resolve import group_of, members_of
 from release_specs.spec import ReleaseSpec
 from release_specs.tallies import Tally, tallies_of
-from tabulation.bases import NOT_APPLICABLE, Meanings
 from tabulation.boundary import confidential
 from tabulation.count import count_tallies
 from tabulation.engines.engine import Engine

@@ -9,8 +9,8 @@ import ibis
 import ibis.expr.types as ir
 
 from release_specs.language.vocabulary import Derived
+from release_specs.meanings import NO, NOT_STATED, YES, Node
 from release_specs.reading.resolve import group_of
-from tabulation.bases import NO, NOT_STATED, YES, Node
 from tabulation.identity import GROUP
 from tabulation.logic import NOTHING, TRUE
 from tabulation.needs import Needs, columns_needed

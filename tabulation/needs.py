@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from release_specs.language.conditions import Condition
+from release_specs.meanings import Meanings, Node
 from release_specs.reading.resolve import members_of
 from release_specs.tallies import Tally
-from tabulation.bases import Meanings, Node
 
 Needs = dict[str, set[Node]]
 """For each entity the bases that its rows need: their own, and those of their group."""

@@ -16,7 +16,7 @@ import ibis
 import ibis.expr.types as ir
 
 from release_specs.domain import Scale
-from tabulation.bases import Base
+from release_specs.meanings import Base
 from tabulation.logic import NOTHING
 from tabulation.sources import Kind
 

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from release_specs.domain import Attribute
 from release_specs.language.conditions import Condition
-from tabulation.bases import Meanings, Node, Span, Test
+from release_specs.meanings import Meanings, Node, Span, Test
 from tabulation.logic import FALSE, TRUE
 
 Places = Callable[[Node], Sequence[ir.IntegerColumn]]

@@ -17,7 +17,7 @@ import ibis.expr.types as ir
 import numpy as np
 
 from release_specs.language.microdata import Entity, Treatment
-from tabulation.bases import NOT_APPLICABLE, NOT_STATED, Base
+from release_specs.meanings import NOT_APPLICABLE, NOT_STATED, Base
 from tabulation.engines.engine import Engine
 from tabulation.logic import FALSE, NOTHING, surely
 from tabulation.numbers import (

@@ -12,9 +12,9 @@ import ibis.expr.types as ir
 
 from release_specs.language.conditions import Condition
 from release_specs.language.microdata import Entity
+from release_specs.meanings import Node
 from release_specs.reading.resolve import group_of, members_of
 from release_specs.tallies import Tally
-from tabulation.bases import Node
 from tabulation.bound import bound_rows, is_deduplicated
 from tabulation.errors import MicrodataError
 from tabulation.groups import build_groups, inherit, settle

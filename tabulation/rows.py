@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import ibis.expr.types as ir
 
 from release_specs.language.microdata import Entity
-from tabulation.bases import NOT_APPLICABLE, NOT_STATED, Meanings, Node
+from release_specs.meanings import NOT_APPLICABLE, NOT_STATED, Meanings, Node
 from tabulation.engines.engine import Engine
 from tabulation.logic import NOTHING, surely
 from tabulation.places import meets

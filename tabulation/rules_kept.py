@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from release_specs.language.phrases import Rule, TablePart
-from tabulation.bases import Meanings
+from release_specs.meanings import Meanings
 from tabulation.counts import ExactCounts, Integers
 
 

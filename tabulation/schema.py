@@ -18,8 +18,8 @@ from pandera.errors import SchemaErrors
 
 from release_specs.domain import Domain, Scale
 from release_specs.language.microdata import Column, Entity
+from release_specs.meanings import Base, Meanings
 from release_specs.spec import ReleaseSpec
-from tabulation.bases import Base, Meanings
 from tabulation.errors import MicrodataError
 from tabulation.numbers import Ruler, is_days
 from tabulation.sources import Kind, Source, file_columns, key_columns

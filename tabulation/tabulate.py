@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from release_specs.domain import Domain
+from release_specs.meanings import Meanings
 from release_specs.spec import ReleaseSpec
 from release_specs.tallies import Tally, tallies_of
-from tabulation.bases import Meanings
 from tabulation.boundary import confidential
 from tabulation.count import count_tallies
 from tabulation.counts import ExactCounts

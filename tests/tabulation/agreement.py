@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from release_specs.load import Loaded
+from release_specs.meanings import Meanings
 from release_specs.tallies import Tally, tallies_of
-from tabulation.bases import Meanings
 from tabulation.count import count_tallies
 from tabulation.counts import ExactCounts, ancestors
 from tabulation.engines.duckdb import duckdb_engine

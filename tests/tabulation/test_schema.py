@@ -11,7 +11,7 @@ import pytest
 from pandera.errors import SchemaErrors
 
 from release_specs.load import Loaded, load_spec
-from tabulation.bases import NOT_APPLICABLE, Meanings
+from release_specs.meanings import NOT_APPLICABLE, Meanings
 from tabulation.engines.duckdb import duckdb_engine
 from tabulation.errors import MicrodataError
 from tabulation.numbers import ABOVE, BELOW

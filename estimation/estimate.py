@@ -1,0 +1,239 @@
+"""From measurements to tables: the unbiased estimates, and whole numbers that agree, for one population at a time.
+
+The whole first, then family by family down the levels. Within a family the unbiased estimates come first, then each
+histogram is settled in its turn: given its parent's numbers, what earlier histograms settled, and all bounds. Families
+are independent, so several are worked on at once; the numbers do not depend on how many.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from estimation.arrays import Floats, Integers, Labels
+from estimation.design import Design, TallyMargin
+from estimation.forest import WHOLE, Forest
+from estimation.histogram import Histogram, passes_for
+from estimation.least_squares import FAMILY_CELLS, Fit
+from estimation.limits import Limited
+from estimation.passes import Pass, Sight, folded
+from estimation.settling import Certificate, Family, Limits, Seen, settle_families
+from estimation.stages import Stage
+from estimation.tree import Level
+
+WORKERS = os.cpu_count() or 1
+
+Passes = tuple[list[tuple[Pass, ...]], list[list[Sight]]]
+"""For each histogram its passes, and what it sees."""
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """The numbers of a population in the order of its tree, and how each family was settled.
+
+    `whole` and `best` hold for each level and tally the published whole numbers and the unbiased estimates, in the
+    order of the tally's margin.
+    """
+
+    whole: dict[tuple[str, str], Integers] = field(repr=False, default_factory=dict)
+    best: dict[tuple[str, str], Floats] = field(repr=False, default_factory=dict)
+    histograms: dict[str, list[Integers]] = field(repr=False, default_factory=dict)
+    """For each level the settled histograms: kept for the levels that rules or simulations ask for."""
+    certificates: list[Certificate] = field(repr=False, default_factory=list)
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Everything that settling a population needs; see `problem`."""
+
+    design: Design
+    forest: Forest
+    fit: Fit
+    histograms: tuple[Histogram, ...]
+    limited: tuple[Limited, ...]
+    precisions: dict[str, dict[str, Floats]] = field(repr=False)
+    """For each level and measured tally the precision of a cell from the area's own subtree."""
+    wanted: dict[str, tuple[str, ...]]
+    """For each level the tallies that are published there."""
+    signed: bool = False
+    keep: frozenset[str] = frozenset()
+    """The levels whose histograms are kept."""
+
+    def sights(self) -> list[list[Sight]]:
+        """What each histogram sees of measured margins."""
+        sizes = {name: self._cells(one) for name, one in self.design.margins.items()}
+        return [histogram.sights(sizes) for histogram in self.histograms]
+
+    def passes(self) -> list[tuple[Pass, ...]]:
+        """The passes of each histogram."""
+        found = []
+        for number, (histogram, sights) in enumerate(zip(self.histograms, self.sights(), strict=True)):
+            must = [one.of_cell for one in self.limited if one.histogram == number]
+            found.append(passes_for(histogram, sights, must))
+        return found
+
+    def _cells(self, one: TallyMargin) -> int:
+        return len(one.margin.cells) * self.design.coordinates.cells(one.margin.free)
+
+
+def settle_population(work: Work, *, workers: int = WORKERS, progress: Callable[[str], None] | None = None) -> Settled:
+    """Settles a population from the whole down."""
+    passes, settled = (work.passes(), work.sights()), Settled()
+    root = _Family(work, passes, work.fit.whole, (0, 1))
+    best = work.fit.best_of_whole()
+    numbers, certificates = root.settle(best, starts=np.array([0, 1]), parents=[])
+    _store(settled, work, WHOLE, (0, 1), numbers=numbers, best=best)
+    settled.certificates.extend(certificates)
+    _keep(settled, work, WHOLE, numbers)
+    with ThreadPoolExecutor(workers) as pool:
+        _descend(_Descent(work, passes, settled, pool, progress), work.fit.whole, best, numbers)
+    return settled
+
+
+@dataclass(frozen=True, eq=False)
+class _Descent:
+    work: Work
+    passes: Passes
+    settled: Settled
+    pool: ThreadPoolExecutor
+    progress: Callable[[str], None] | None
+
+
+def _descend(descent: _Descent, above: Stage, best: Floats, numbers: list[Floats]) -> None:
+    """Settles the levels below one, branch by branch."""
+    work, settled = descent.work, descent.settled
+    for branch, (level, lower) in enumerate(above.below):
+        if descent.progress is not None:
+            descent.progress(level.name)
+        further = bool(lower.below)
+        size = work.fit.core * work.design.coordinates.length + sum(one.cells for one in work.histograms)
+        ranges = list(level.families(cells=size, most=FAMILY_CELLS))
+        lower_best = np.empty((lower.areas, *best.shape[1:])) if further else np.empty(0)
+        keep = further or level.name in work.keep
+        lower_numbers = [np.empty((lower.areas, one.cells)) for one in work.histograms] if keep else []
+        _make_room(settled, work, level.name, lower.areas, numbers)
+
+        def one_range(parents: tuple[int, int]) -> list[Certificate]:
+            span = int(level.starts[parents[0]]), int(level.starts[parents[1]])
+            family = _Family(work, descent.passes, lower, span)
+            subtree = work.fit.subtree(lower, *span)
+            mine = slice(*parents)
+            found = work.fit.best_of_children(above, branch, parents=parents, best=best[mine], subtree=subtree)
+            given = [one[mine] for one in numbers]
+            starts = level.starts[parents[0] : parents[1] + 1]
+            settled_now, certificates = family.settle(subtree, starts=starts, parents=given)
+            _store(settled, work, level.name, span, numbers=settled_now, best=found)
+            if further:
+                lower_best[span[0] : span[1]] = found
+            if keep:
+                for target, one in zip(lower_numbers, settled_now, strict=True):
+                    target[span[0] : span[1]] = one
+            return certificates
+
+        for certificates in descent.pool.map(one_range, ranges):
+            settled.certificates.extend(certificates)
+        _keep(settled, work, level.name, lower_numbers)
+        if further:
+            _descend(descent, lower, lower_best, lower_numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """Some areas of a level, to be settled given their parents."""
+
+    work: Work
+    passes: Passes
+    stage: Stage
+    span: tuple[int, int]
+
+    def settle(
+        self, subtree: Floats, *, starts: Integers, parents: list[Floats]
+    ) -> tuple[list[Floats], list[Certificate]]:
+        """Whole numbers of every histogram, one after the other."""
+        found: list[Floats] = []
+        certificates: list[Certificate] = []
+        read: dict[str, Floats] = {}
+        first, last = self.span
+        for number, histogram in enumerate(self.work.histograms):
+            limits = [
+                limits
+                for one in self.work.limited
+                if one.histogram == number and (limits := one.at(self.stage.name, first, last)) is not None
+            ]
+            if histogram.link is not None:
+                shared = folded(found[histogram.link.earlier], histogram.link.there, histogram.link.groups)
+                limits.append(Limits(histogram.link.here, shared, shared))
+            family = Family(
+                self.stage.name,
+                starts,
+                parents[number] if parents else np.zeros((0, 0)),
+                self._seen(self.passes[1][number], subtree, read),
+                limits,
+                self.work.forest.keys[self.stage.name][first:last],
+                self.work.signed,
+            )
+            numbers, passed = settle_families(self.passes[0][number], family, histogram.keys)
+            found.append(numbers)
+            certificates.extend(passed)
+        return found, certificates
+
+    def _seen(self, sights: Sequence[Sight], subtree: Floats, read: dict[str, Floats]) -> Seen:
+        """The estimates of the margins that a histogram sees; `read` keeps those that others see too."""
+        first, last = self.span
+        estimates, precisions, typical = [], [], []
+        for sight in sights:
+            precision = self.work.precisions[self.stage.name].get(sight.name)
+            if precision is None:
+                precision = np.zeros(self.stage.areas)
+            elif sight.name not in read:
+                margin = self.work.design.margins[sight.name].margin
+                read[sight.name] = self.work.fit.read(margin, subtree).reshape(last - first, -1)
+            estimates.append(read.get(sight.name, np.zeros((last - first, 0))))
+            precisions.append(precision[first:last])
+            typical.append(float(precision.mean()))
+        return Seen(estimates, precisions, typical)
+
+
+def _make_room(settled: Settled, work: Work, level: str, areas: int, above: Sequence[Floats]) -> None:
+    """Arrays for what will be published at a level; 32 bits where no number can be larger."""
+    largest = max((float(np.abs(one).max(initial=0)) for one in above), default=0.0)
+    kind = np.int32 if largest < 2**30 and not work.signed else np.int64
+    for name in work.wanted.get(level, ()):
+        margin = work.design.margins[name].margin
+        size = len(margin.cells) * work.design.coordinates.cells(margin.free)
+        settled.whole[level, name] = np.zeros((areas, size), kind)
+        settled.best[level, name] = np.zeros((areas, size))
+
+
+def _store(
+    settled: Settled, work: Work, level: str, span: tuple[int, int], *, numbers: Sequence[Floats], best: Floats
+) -> None:
+    """Puts the published margins of some areas where they belong."""
+    if (level == WHOLE) and work.wanted.get(level) and (level, work.wanted[level][0]) not in settled.whole:
+        _make_room(settled, work, level, 1, numbers)
+    for name in work.wanted.get(level, ()):
+        histogram, labels = _home(work, name)
+        target = settled.whole[level, name]
+        target[span[0] : span[1]] = folded(numbers[histogram], labels, target.shape[1])
+        read = work.fit.read(work.design.margins[name].margin, best)
+        settled.best[level, name][span[0] : span[1]] = read.reshape(len(read), -1)
+
+
+def _home(work: Work, name: str) -> tuple[int, Labels]:
+    return next((n, one.labels[name]) for n, one in enumerate(work.histograms) if name in one.labels)
+
+
+def _keep(settled: Settled, work: Work, level: str, numbers: Sequence[Floats]) -> None:
+    if level in work.keep:
+        settled.histograms[level] = [one.astype(np.int64) for one in numbers]
+
+
+def families_of(stage: Stage) -> Iterator[tuple[Level, Stage]]:
+    """Every level below a stage, from the top."""
+    for level, lower in stage.below:
+        yield level, lower
+        yield from families_of(lower)

@@ -1,0 +1,102 @@
+"""Which tables are settled together, and in which order, so that all agree on what they share.
+
+Tables whose columns overlap are put into histograms over a few columns each. If the histograms form a tree in which
+every column's histograms are connected (a join tree), each can be settled after the one it hangs on, given what the two
+share, and all tables agree: no product of all columns is ever built. Where tables cross, histograms are merged until
+they form such a tree, as long as the merged ones are small enough; what still crosses then is said, not hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+from release_specs.meanings import Node
+
+MOST_CELLS = 100_000
+"""A histogram over several tables' columns has at most so many cells in an area."""
+
+Nodes = frozenset[Node]
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """One histogram: its columns, the earlier one that it hangs on, and the columns the two share."""
+
+    nodes: Nodes
+    after: int | None
+    shared: Nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Histograms in the order they are settled, and the columns on which some of them will not agree."""
+
+    histograms: tuple[Arranged, ...]
+    crossing: tuple[Node, ...]
+
+
+def arrange(
+    tables: Iterable[Nodes], sizes: Mapping[Node, int], *, first: Collection[Nodes] = (), most: int = MOST_CELLS
+) -> Arrangement:
+    """Puts tables, each given by its columns, into histograms. One that holds a set of `first` is settled first."""
+    held = list(tables) or [frozenset()]
+    while True:
+        links = _spanning_tree(held)
+        crossing = _unconnected(held, links)
+        merged = _merged(held, crossing[0], sizes, most) if crossing else None
+        if merged is None:
+            return Arrangement(_in_order(held, links, first), crossing)
+        held = merged
+
+
+def _spanning_tree(held: Sequence[Nodes]) -> list[tuple[int, int]]:
+    """Links that share as many columns as a tree can."""
+    pairs = sorted(combinations(range(len(held)), 2), key=lambda pair: -len(held[pair[0]] & held[pair[1]]))
+    home = list(range(len(held)))
+    links = []
+    for one, other in pairs:
+        if home[one] != home[other]:
+            links.append((one, other))
+            old, new = home[other], home[one]
+            home = [new if part == old else part for part in home]
+    return links
+
+
+def _unconnected(held: Sequence[Nodes], links: Sequence[tuple[int, int]]) -> tuple[Node, ...]:
+    """The columns whose histograms do not hang together."""
+    found = []
+    for node in sorted(frozenset[Node]().union(*held)):
+        having = [number for number, nodes in enumerate(held) if node in nodes]
+        joined = sum(1 for one, other in links if node in held[one] and node in held[other])
+        if joined < len(having) - 1:
+            found.append(node)
+    return tuple(found)
+
+
+def _merged(held: Sequence[Nodes], node: Node, sizes: Mapping[Node, int], most: int) -> list[Nodes] | None:
+    """The histograms with two of those that hold a column made one: the pair that stays smallest, if small enough."""
+    having = [number for number, nodes in enumerate(held) if node in nodes]
+    unions = [(prod(sizes[one] for one in held[a] | held[b]), a, b) for a, b in combinations(having, 2)]
+    size, one, other = min(found for found in unions if not held[found[1]] <= held[found[2]])
+    if size > most:
+        return None
+    together = held[one] | held[other]
+    return [together, *(nodes for number, nodes in enumerate(held) if number not in (one, other))]
+
+
+def _in_order(
+    held: Sequence[Nodes], links: Sequence[tuple[int, int]], first: Collection[Nodes]
+) -> tuple[Arranged, ...]:
+    """From the histogram to be settled first along the links."""
+    degree = [sum(number in link for link in links) for number in range(len(held))]
+    wanted = [sum(nodes >= one for one in first) for nodes in held]
+    root = min(range(len(held)), key=lambda number: (-wanted[number], -degree[number], number))
+    order, place = [Arranged(held[root], None, frozenset())], {root: 0}
+    while len(order) < len(held):
+        one, other = next((a, b) if a in place else (b, a) for a, b in links if (a in place) != (b in place))
+        place[other] = len(order)
+        order.append(Arranged(held[other], place[one], held[one] & held[other]))
+    return tuple(order)
