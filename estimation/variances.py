@@ -53,7 +53,17 @@ def cell_variances(coordinates: Coordinates, margin: Margin, at: Place) -> Float
     """The variance of a margin's best estimate, (area, core cell): the same for all combinations of free codes."""
     spread = coordinates.spread(margin.free, margin.free, alike=margin.free)
     by_kind = np.einsum("p,ci,kpij,cj->kc", spread, margin.cells, at.best, margin.cells, optimize=True)
-    return np.maximum(by_kind, 0.0)[at.kinds]
+    known: Floats = np.maximum(by_kind, 0.0)
+    return known[at.kinds]
+
+
+def cell_covariances(coordinates: Coordinates, margin: Margin, other: Margin, at: Place) -> Floats:
+    """The covariance of two margins' best estimates in the same cell of the same area, (area, core cell)."""
+    if margin.free != other.free or len(margin.cells) != len(other.cells):
+        raise ValueError(f"'{margin.name}' and '{other.name}' have different cells")
+    spread = coordinates.spread(margin.free, margin.free, alike=margin.free)
+    by_kind: Floats = np.einsum("p,ci,kpij,cj->kc", spread, margin.cells, at.best, other.cells, optimize=True)
+    return by_kind[at.kinds]
 
 
 @dataclass(frozen=True, slots=True)
