@@ -11,7 +11,8 @@ vector in each part. Without a core that vector has length one and everything is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from math import prod
 
@@ -31,6 +32,7 @@ class Coordinates:
     """How many codes each free attribute has."""
     parts: tuple[Axes, ...]
     """Every set of free attributes that some query holds, the empty one first."""
+    _found: dict[Axes, Integers] = field(init=False, repr=False, default_factory=dict)
 
     @classmethod
     def seen_by(cls, sizes: tuple[int, ...], queries: Iterable[Axes]) -> Coordinates:
@@ -38,7 +40,7 @@ class Coordinates:
         held = {part for axes in set(queries) for n in range(len(axes) + 1) for part in combinations(axes, n)}
         return cls(sizes, tuple(sorted(held | {()}, key=lambda part: (len(part), part))))
 
-    @property
+    @cached_property
     def lengths(self) -> tuple[int, ...]:
         """How many contrasts each part has."""
         return tuple(prod(self.sizes[axis] - 1 for axis in part) for part in self.parts)
@@ -48,7 +50,7 @@ class Coordinates:
         """How many coordinates there are."""
         return sum(self.lengths)
 
-    @property
+    @cached_property
     def part_of(self) -> Integers:
         """For each coordinate the number of its part."""
         return np.repeat(np.arange(len(self.parts)), self.lengths)
@@ -63,6 +65,11 @@ class Coordinates:
 
     def positions(self, axes: Axes) -> Integers:
         """Where each sum or contrast of a query over these free attributes stands among all coordinates."""
+        if axes not in self._found:
+            self._found[axes] = self._positions(axes)
+        return self._found[axes]
+
+    def _positions(self, axes: Axes) -> Integers:
         starts = dict(zip(self.parts, np.cumsum([0, *self.lengths[:-1]]), strict=True))
         where = np.zeros(self.cells(axes), np.int64)
         index = np.indices(tuple(self.sizes[axis] for axis in axes)).reshape(len(axes), -1) if axes else None

@@ -94,7 +94,9 @@ def design(populations: Populations, population: Population) -> Design:
     """A population in coordinates, from the spec alone."""
     if population.key.alone is not None:
         return _alone(populations, population)
-    free = tuple(node for node in population.columns if _is_free(populations, population, node))
+    largest = max(population.tallies, key=lambda one: one.cells)  # its cells then need no turning
+    order = dict.fromkeys([*((one.owner, one.base) for one in largest.attributes), *population.columns])
+    free = tuple(node for node in order if _is_free(populations, population, node))
     held = set(population.columns) - set(free)
     atoms = Atoms.enough_of(populations, population, held)
     made = Design(populations, population, free, Coordinates((), ()), 0, {})

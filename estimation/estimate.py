@@ -8,7 +8,7 @@ are independent, so several are worked on at once; the numbers do not depend on 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -18,12 +18,12 @@ from estimation.arrays import Floats, Integers, Labels
 from estimation.design import Design, TallyMargin
 from estimation.forest import WHOLE, Forest
 from estimation.histogram import Histogram, passes_for
+from estimation.kernels.blocks import added_up
 from estimation.least_squares import FAMILY_CELLS, Fit
 from estimation.limits import Limited
 from estimation.passes import Pass, Sight, folded
 from estimation.settling import Certificate, Family, Limits, Seen, settle_families
 from estimation.stages import Stage
-from estimation.tree import Level
 
 WORKERS = os.cpu_count() or 1
 
@@ -86,7 +86,8 @@ def settle_population(work: Work, *, workers: int = WORKERS, progress: Callable[
     root = _Family(work, passes, work.fit.whole, (0, 1))
     best = work.fit.best_of_whole()
     numbers, certificates = root.settle(best, starts=np.array([0, 1]), parents=[])
-    _store(settled, work, WHOLE, (0, 1), numbers=numbers, best=best)
+    _make_room(settled, work, WHOLE, 1, numbers)
+    root.store(settled, numbers, best, np.zeros_like(best), np.zeros(1, np.int64))
     settled.certificates.extend(certificates)
     _keep(settled, work, WHOLE, numbers)
     with ThreadPoolExecutor(workers) as pool:
@@ -118,17 +119,17 @@ def _descend(descent: _Descent, above: Stage, best: Floats, numbers: list[Floats
         _make_room(settled, work, level.name, lower.areas, numbers)
 
         def one_range(parents: tuple[int, int]) -> list[Certificate]:
-            span = int(level.starts[parents[0]]), int(level.starts[parents[1]])
+            starts = level.starts[parents[0] : parents[1] + 1]
+            span, mine = (int(starts[0]), int(starts[-1])), slice(*parents)
             family = _Family(work, descent.passes, lower, span)
             subtree = work.fit.subtree(lower, *span)
-            mine = slice(*parents)
-            found = work.fit.best_of_children(above, branch, parents=parents, best=best[mine], subtree=subtree)
+            total = added_up(subtree, starts)
+            correction, which = work.fit.corrections(above, branch, parents=parents, best=best[mine], total=total)
             given = [one[mine] for one in numbers]
-            starts = level.starts[parents[0] : parents[1] + 1]
             settled_now, certificates = family.settle(subtree, starts=starts, parents=given)
-            _store(settled, work, level.name, span, numbers=settled_now, best=found)
+            family.store(settled, settled_now, subtree, correction, which)
             if further:
-                lower_best[span[0] : span[1]] = found
+                lower_best[span[0] : span[1]] = subtree + correction[which]
             if keep:
                 for target, one in zip(lower_numbers, settled_now, strict=True):
                     target[span[0] : span[1]] = one
@@ -149,6 +150,8 @@ class _Family:
     passes: Passes
     stage: Stage
     span: tuple[int, int]
+    read: dict[str, Floats] = field(default_factory=dict)
+    """Margins of the subtrees' estimates that were read already."""
 
     def settle(
         self, subtree: Floats, *, starts: Integers, parents: list[Floats]
@@ -156,7 +159,6 @@ class _Family:
         """Whole numbers of every histogram, one after the other."""
         found: list[Floats] = []
         certificates: list[Certificate] = []
-        read: dict[str, Floats] = {}
         first, last = self.span
         for number, histogram in enumerate(self.work.histograms):
             limits = [
@@ -171,7 +173,7 @@ class _Family:
                 self.stage.name,
                 starts,
                 parents[number] if parents else np.zeros((0, 0)),
-                self._seen(self.passes[1][number], subtree, read),
+                self._seen(self.passes[1][number], subtree),
                 limits,
                 self.work.forest.keys[self.stage.name][first:last],
                 self.work.signed,
@@ -181,21 +183,39 @@ class _Family:
             certificates.extend(passed)
         return found, certificates
 
-    def _seen(self, sights: Sequence[Sight], subtree: Floats, read: dict[str, Floats]) -> Seen:
-        """The estimates of the margins that a histogram sees; `read` keeps those that others see too."""
+    def _seen(self, sights: Sequence[Sight], subtree: Floats) -> Seen:
+        """The estimates of the margins that a histogram sees."""
         first, last = self.span
         estimates, precisions, typical = [], [], []
         for sight in sights:
             precision = self.work.precisions[self.stage.name].get(sight.name)
             if precision is None:
                 precision = np.zeros(self.stage.areas)
-            elif sight.name not in read:
-                margin = self.work.design.margins[sight.name].margin
-                read[sight.name] = self.work.fit.read(margin, subtree).reshape(last - first, -1)
-            estimates.append(read.get(sight.name, np.zeros((last - first, 0))))
+                estimates.append(np.zeros((last - first, 0)))
+            else:
+                estimates.append(self._margin(sight.name, subtree))
             precisions.append(precision[first:last])
             typical.append(float(precision.mean()))
         return Seen(estimates, precisions, typical)
+
+    def _margin(self, name: str, subtree: Floats) -> Floats:
+        if name not in self.read:
+            margin = self.work.design.margins[name].margin
+            self.read[name] = self.work.fit.read(margin, subtree).reshape(len(subtree), -1)
+        return self.read[name]
+
+    def store(
+        self, settled: Settled, numbers: Sequence[Floats], subtree: Floats, correction: Floats, which: Integers
+    ) -> None:
+        """Puts the published margins of the areas where they belong."""
+        level, (first, last) = self.stage.name, self.span
+        for name in self.work.wanted.get(level, ()):
+            histogram, labels = _home(self.work, name)
+            target = settled.whole[level, name]
+            target[first:last] = folded(numbers[histogram], labels, target.shape[1])
+            margin = self.work.design.margins[name].margin
+            more = self.work.fit.read(margin, correction).reshape(len(correction), -1)
+            np.add(self._margin(name, subtree), more[which], out=settled.best[level, name][first:last])
 
 
 def _make_room(settled: Settled, work: Work, level: str, areas: int, above: Sequence[Floats]) -> None:
@@ -205,22 +225,8 @@ def _make_room(settled: Settled, work: Work, level: str, areas: int, above: Sequ
     for name in work.wanted.get(level, ()):
         margin = work.design.margins[name].margin
         size = len(margin.cells) * work.design.coordinates.cells(margin.free)
-        settled.whole[level, name] = np.zeros((areas, size), kind)
-        settled.best[level, name] = np.zeros((areas, size))
-
-
-def _store(
-    settled: Settled, work: Work, level: str, span: tuple[int, int], *, numbers: Sequence[Floats], best: Floats
-) -> None:
-    """Puts the published margins of some areas where they belong."""
-    if (level == WHOLE) and work.wanted.get(level) and (level, work.wanted[level][0]) not in settled.whole:
-        _make_room(settled, work, level, 1, numbers)
-    for name in work.wanted.get(level, ()):
-        histogram, labels = _home(work, name)
-        target = settled.whole[level, name]
-        target[span[0] : span[1]] = folded(numbers[histogram], labels, target.shape[1])
-        read = work.fit.read(work.design.margins[name].margin, best)
-        settled.best[level, name][span[0] : span[1]] = read.reshape(len(read), -1)
+        settled.whole[level, name] = np.empty((areas, size), kind)
+        settled.best[level, name] = np.empty((areas, size))
 
 
 def _home(work: Work, name: str) -> tuple[int, Labels]:
@@ -230,10 +236,3 @@ def _home(work: Work, name: str) -> tuple[int, Labels]:
 def _keep(settled: Settled, work: Work, level: str, numbers: Sequence[Floats]) -> None:
     if level in work.keep:
         settled.histograms[level] = [one.astype(np.int64) for one in numbers]
-
-
-def families_of(stage: Stage) -> Iterator[tuple[Level, Stage]]:
-    """Every level below a stage, from the top."""
-    for level, lower in stage.below:
-        yield level, lower
-        yield from families_of(lower)

@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from estimation.arrays import Floats, Integers
+from estimation.arrays import Floats, Integers, Numbers
 from estimation.coordinates import Coordinates
-from estimation.kernels.blocks import add_seen, added_up, seen_by_margin, times
-from estimation.kernels.contrasts import from_contrasts, to_contrasts
+from estimation.kernels.blocks import add_seen, added_numbers, added_up, read_margin, times
 from estimation.observations import Margin, Observation
 from estimation.stages import Stage, stage
 from estimation.tree import Level, Tree
 
-FAMILY_CELLS = 2_000_000
+FAMILY_CELLS = 500_000
 """About so many coordinates of children are worked on at once."""
 
 
@@ -51,43 +50,65 @@ class Fit:
             told += self.told[at.name][first:end]
         for one in at.observations:
             if not one.is_exact:
-                self._add(told, one, _information_maps(one, self.coordinates), first, end)
+                self._add(told, one.numbers[first:end], one.margin, self._maps(one), one.precision[first:end])
         known = self._known(at, first, end)
         if known is None:
             return times(at.covariance, kinds, self.part_of, told)
         told -= times(at.information, kinds, self.part_of, known)
         return known + times(at.covariance, kinds, self.part_of, told)
 
+    def sum_of_subtrees(self, at: Stage, starts: Integers) -> Floats:
+        """The estimates of areas from their subtrees, added up to their parents: (parent, core, place).
+
+        Where siblings are alike and nothing lies below them, their measurements are added up before anything else.
+        """
+        first, last = int(starts[0]), int(starts[-1])
+        if at.below or self.exact[at.name] or len(at.covariance) > 1:
+            return added_up(self.subtree(at, first, last), starts)
+        told = np.zeros((len(starts) - 1, self.core, self.coordinates.length))
+        for one in at.observations:
+            numbers = added_numbers(one.numbers[first:last], starts)
+            self._add(told, numbers, one.margin, self._maps(one), np.full(len(numbers), one.precision[0]))
+        return times(at.covariance, np.zeros(len(told), np.int64), self.part_of, told)
+
     def best_of_whole(self) -> Floats:
         """The best estimate of the whole."""
         return self.subtree(self.whole)
 
-    def best_of_children(
-        self, above: Stage, branch: int, *, parents: tuple[int, int], best: Floats, subtree: Floats
-    ) -> Floats:
-        """The best estimates of the children of some parents, from those of the parents and the children's subtrees."""
+    def corrections(
+        self, above: Stage, branch: int, *, parents: tuple[int, int], best: Floats, total: Floats
+    ) -> tuple[Floats, Integers]:
+        """What the best estimates of children add to those from their subtrees, and for each child which it is.
+
+        Siblings of one kind share it. `best` are the parents' best estimates, `total` the children's added up.
+        """
         level, lower = above.below[branch]
         starts = level.starts[parents[0] : parents[1] + 1]
-        surprise = best - added_up(subtree, starts)
-        passed = times(above.upwards[branch], above.kinds[parents[0] : parents[1]], self.part_of, surprise)
+        passed = times(above.upwards[branch], above.kinds[parents[0] : parents[1]], self.part_of, best - total)
         siblings = level.parents[starts[0] : starts[-1]] - parents[0]
         kinds = lower.kinds[starts[0] : starts[-1]]
-        return subtree + times(lower.covariance, kinds, self.part_of, passed[siblings])
+        pairs, which = np.unique(siblings * len(lower.covariance) + kinds, return_inverse=True)
+        parent, kind = np.divmod(pairs, len(lower.covariance))
+        return times(lower.covariance, kind, self.part_of, passed[parent]), which.astype(np.int64)
 
-    def read(self, margin: Margin, coordinates: Floats) -> Floats:
-        """The numbers of a margin: (area, core cell, combination of free codes)."""
+    def read(self, margin: Margin, coordinates: Floats, into: Floats | None = None) -> Floats:
+        """The numbers of a margin: (area, core cell, combination of free codes), written where asked."""
         where = self.coordinates.positions(margin.free)
-        out = np.zeros((len(coordinates), len(margin.cells), len(where)))
-        seen_by_margin(out, coordinates, np.ascontiguousarray(margin.cells), where)
-        from_contrasts(out.reshape(-1, len(where)), self.coordinates.shape(margin.free))
+        shape = (len(coordinates), len(margin.cells), len(where))
+        out = np.empty(shape) if into is None else into.reshape(shape)
+        read_margin(out, coordinates, self.coordinates.shape(margin.free), margin.cells, where)
         return out
 
-    def _add(self, target: Floats, one: Observation, maps: Floats, first: int, last: int) -> None:
-        precision = np.ones(last - first) if one.is_exact else one.precision[first:last]
-        seen = one.numbers[first:last].astype(np.float64)
-        where = self.coordinates.positions(one.margin.free)
-        to_contrasts(seen.reshape(-1, len(where)), self.coordinates.shape(one.margin.free))
-        add_seen(target, seen, maps, where, self.part_of, precision)
+    def _add(self, target: Floats, numbers: Numbers, margin: Margin, maps: Floats, precision: Floats) -> None:
+        where, sizes = self.coordinates.positions(margin.free), self.coordinates.shape(margin.free)
+        add_seen(target, numbers, sizes, maps, where, self.part_of, precision)
+
+    def _maps(self, one: Observation) -> Floats:
+        """By part, what a cell of a measurement tells about the coordinates, per unit of its precision."""
+        seen = 1 / self.coordinates.dilution(one.margin.free)
+        parts = np.where(np.isnan(seen), 0.0, seen)
+        found: Floats = parts[:, None, None] * one.margin.cells[None]
+        return found
 
     def _known(self, at: Stage, first: int, last: int) -> Floats | None:
         """What is exactly known of areas: their coordinates within the exact directions, zero elsewhere."""
@@ -95,7 +116,7 @@ class Fit:
             return None
         known = np.zeros((last - first, self.core, self.coordinates.length))
         for one, maps in self.exact[at.name]:
-            self._add(known, one, maps, first, last)
+            self._add(known, one.numbers[first:last], one.margin, maps, np.ones(last - first))
         return known
 
 
@@ -120,8 +141,7 @@ def _gather(found: Fit, at: Stage) -> None:
     for branch, (level, lower) in enumerate(at.below):
         _gather(found, lower)
         for first, last in level.families(cells=found.core * found.coordinates.length, most=FAMILY_CELLS):
-            starts = level.starts[first : last + 1]
-            total = added_up(found.subtree(lower, int(starts[0]), int(starts[-1])), starts)
+            total = found.sum_of_subtrees(lower, level.starts[first : last + 1])
             if told is not None:
                 told[first:last] += times(at.upwards[branch], at.kinds[first:last], found.part_of, total)
     if told is not None:
@@ -150,9 +170,3 @@ def _exact_maps(observations: list[Observation], found: Fit) -> list[tuple[Obser
             for index, columns in zip(seen, np.split(inverse, ends[:-1], axis=1), strict=True):
                 maps[index][number] = columns.T
     return list(zip(observations, maps, strict=True))
-
-
-def _information_maps(one: Observation, coordinates: Coordinates) -> Floats:
-    seen = 1 / coordinates.dilution(one.margin.free)
-    parts = np.where(np.isnan(seen), 0.0, seen)
-    return parts[:, None, None] * one.margin.cells[None]

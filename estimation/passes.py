@@ -15,6 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from estimation.arrays import Floats, Integers, Labels
+from estimation.kernels.blocks import fold_onto
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,13 +176,8 @@ def meeting(labels: Labels, cells: int, of_cell: Labels, groups: int) -> Meeting
 
 def folded(numbers: Floats, labels: Labels | Integers, count: int) -> Floats:
     """Columns added up by their labels; those without a label are left out."""
-    inside = np.flatnonzero(labels >= 0)
-    if count == len(labels) and len(inside) == count and (labels == np.arange(count)).all():
+    if count == len(labels) and (labels == np.arange(count)).all():
         return numbers
-    order = inside[np.argsort(labels[inside], kind="stable")]
-    edges = np.searchsorted(labels[order], np.arange(count))
     out = np.zeros((len(numbers), count))
-    filled = np.bincount(labels[order], minlength=count) > 0
-    if len(order):
-        out[:, filled] = np.add.reduceat(numbers[:, order], edges[filled], axis=1)
+    fold_onto(out, np.ascontiguousarray(numbers, dtype=np.float64), np.asarray(labels, np.int32))
     return out

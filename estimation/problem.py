@@ -145,7 +145,18 @@ def work_for(
         _precisions(planned, mine, made.whole),
         _wanted(planned),
         signed=adds is not None and adds.bounds[0] < 0,
-        keep=frozenset(planned.forest.tree.levels),
+        keep=_asked_for(found, planned),
+    )
+
+
+def _asked_for(found: Problem, planned: Planned) -> frozenset[str]:
+    """The levels at which rules of other populations ask for this one's numbers."""
+    sides = [(side, rule.levels) for rule in found.rules for side in (rule.left, rule.right)]
+    return frozenset(
+        planned.forest.name_of(side.tally.spine, level)
+        for side, levels in sides
+        if side.tally.name in planned.design.margins
+        for level in levels
     )
 
 
@@ -155,7 +166,8 @@ def _observed(planned: Planned, one: Measurement | ExactNumbers, variances: Floa
     order = planned.forest.order[level]
     margin = planned.design.margins[one.tally.name]
     spread = variances if isinstance(variances, float) else variances[order]
-    return Observation(margin.margin, level, margin.to_margin(one.numbers[order]), spread)
+    numbers = one.numbers if (np.diff(order) == 1).all() else one.numbers[order]
+    return Observation(margin.margin, level, margin.to_margin(numbers), spread)
 
 
 def _wanted(planned: Planned) -> dict[str, tuple[str, ...]]:

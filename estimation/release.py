@@ -40,8 +40,11 @@ class Done:
         """Numbers in the order of a margin and of the tree, as published: (area, cell)."""
         name = self.planned.forest.name_of(tally.spine, level)
         turned = self.planned.design.margins[tally.name].from_margin(numbers)
+        order = self.planned.forest.order[name]
+        if (np.diff(order) == 1).all():
+            return turned
         out = np.empty_like(turned)
-        out[self.planned.forest.order[name]] = turned
+        out[order] = turned
         return out
 
 

@@ -14,7 +14,7 @@ from estimation.kernels.sweep import Families, Result, settle
 from estimation.newton import settle_one
 from estimation.passes import Aim, Pass, folded
 
-TOLERANCE = 0.005
+TOLERANCE = 0.02
 """How far a sum may be off before rounding, in persons: far less than rounding moves it."""
 MOST_SWEEPS = 2_000
 RAKINGS = 200

@@ -4,39 +4,54 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimation.arrays import Floats, Integers
+from estimation.arrays import Floats, Integers, Labels, Numbers
 from estimation.kernels.compiled import compiled
+from estimation.kernels.contrasts import from_contrasts, shrinking, to_contrasts
 
 NEGLIGIBLE = 1e-10
 
 
 @compiled
 def add_seen(
-    target: Floats, numbers: Floats, maps: Floats, where: Integers, parts: Integers, precision: Floats
-) -> None:
-    """Adds to coordinates (area, core, place) what a query saw (area, cell, contrast), through one map for each part."""
+    target: Floats, numbers: Numbers, sizes: Integers, maps: Floats, where: Integers, parts: Integers,
+    precision: Floats,
+) -> None:  # fmt: skip
+    """Adds to coordinates (area, core, place) what a query counted (area, cell, combination of free codes).
+
+    Each part has its own map (part, cell, core); each area its own precision.
+    """
     areas, cells, length = numbers.shape
     core = target.shape[1]
+    shrink, row, room = shrinking(sizes), np.empty(length), np.empty(length)
+    factors = np.empty((cells, core, length))
+    for k in range(length):
+        factors[:, :, k] = maps[parts[where[k]]]
     for area in range(areas):
         for cell in range(cells):
+            for k in range(length):
+                row[k] = numbers[area, cell, k]
+            to_contrasts(row, sizes, shrink, room)
             for i in range(core):
                 for k in range(length):
-                    factor = maps[parts[where[k]], cell, i]
-                    if factor != 0.0:
-                        target[area, i, where[k]] += precision[area] * factor * numbers[area, cell, k]
+                    target[area, i, where[k]] += precision[area] * factors[cell, i, k] * row[k]
 
 
 @compiled
-def seen_by_margin(target: Floats, coordinates: Floats, cells: Floats, where: Integers) -> None:
-    """What a margin (area, cell, contrast) sees of coordinates (area, core, place)."""
+def read_margin(target: Floats, coordinates: Floats, sizes: Integers, cells: Floats, where: Integers) -> None:
+    """The numbers of a margin (area, cell, combination of free codes) from coordinates (area, core, place)."""
     areas, core, _ = coordinates.shape
+    length = len(where)
+    shrink, row, room = shrinking(sizes), np.empty(length), np.empty(length)
     for area in range(areas):
         for cell in range(cells.shape[0]):
+            row[:] = 0.0
             for i in range(core):
                 factor = cells[cell, i]
                 if factor != 0.0:
-                    for k in range(len(where)):
-                        target[area, cell, k] += factor * coordinates[area, i, where[k]]
+                    for k in range(length):
+                        row[k] += factor * coordinates[area, i, where[k]]
+            from_contrasts(row, sizes, shrink, room)
+            target[area, cell] = row
 
 
 @compiled
@@ -44,12 +59,16 @@ def times(matrices: Floats, kinds: Integers, parts: Integers, vectors: Floats) -
     """For each area and coordinate the core vector times the matrix of the area's kind and the coordinate's part."""
     areas, core, length = vectors.shape
     out = np.zeros_like(vectors)
+    factors, last = np.empty((core, core, length)), -1
     for area in range(areas):
-        kind = kinds[area]
+        if kinds[area] != last:
+            last = kinds[area]
+            for k in range(length):
+                factors[:, :, k] = matrices[last, parts[k]]
         for i in range(core):
             for j in range(core):
                 for k in range(length):
-                    out[area, i, k] += matrices[kind, parts[k], i, j] * vectors[area, j, k]
+                    out[area, i, k] += factors[i, j, k] * vectors[area, j, k]
     return out
 
 
@@ -62,6 +81,28 @@ def added_up(numbers: Floats, starts: Integers) -> Floats:
         for area in range(starts[parent] - starts[0], starts[parent + 1] - starts[0]):
             out[parent] += numbers[area]
     return out
+
+
+@compiled
+def added_numbers(numbers: Numbers, starts: Integers) -> Floats:
+    """Numbers of areas (area, cell, combination), added up to their parents."""
+    parents, cells, length = len(starts) - 1, numbers.shape[1], numbers.shape[2]
+    out = np.zeros((parents, cells, length))
+    for parent in range(parents):
+        for area in range(starts[parent] - starts[0], starts[parent + 1] - starts[0]):
+            for cell in range(cells):
+                for k in range(length):
+                    out[parent, cell, k] += numbers[area, cell, k]
+    return out
+
+
+@compiled
+def fold_onto(target: Floats, numbers: Floats, labels: Labels) -> None:
+    """Adds the columns of some rows up by their labels; columns without one are left out."""
+    for row in range(len(numbers)):
+        for k in range(len(labels)):
+            if labels[k] >= 0:
+                target[row, labels[k]] += numbers[row, k]
 
 
 @compiled

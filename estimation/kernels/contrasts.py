@@ -14,50 +14,54 @@ from estimation.kernels.compiled import compiled
 
 
 @compiled
-def to_contrasts(numbers: Floats, sizes: Integers) -> None:
-    """In place: rows of numbers over a product of attributes, into sums and contrasts."""
-    rows, length = numbers.shape
-    before = np.empty(length)
-    for row in range(rows):
-        inner = length
-        for size in sizes:
-            inner //= size
-            outer = length // (size * inner)
-            for block in range(outer):
-                start = block * size * inner
-                for k in range(inner):
-                    before[k] = numbers[row, start + k]
-                for code in range(1, size):
-                    here = start + code * inner
-                    shrink = 1.0 / np.sqrt(code * (code + 1.0))
-                    for k in range(inner):
-                        value = numbers[row, here + k]
-                        numbers[row, here + k] = (before[k] - code * value) * shrink
-                        before[k] += value
-                for k in range(inner):
-                    numbers[row, start + k] = before[k]
+def shrinking(sizes: Integers) -> Floats:
+    """For each number of codes before it what makes a contrast of length one: 1 / sqrt(i (i + 1))."""
+    most = 1
+    for size in sizes:
+        most = max(most, size)
+    found = np.zeros(most)
+    for code in range(1, most):
+        found[code] = 1.0 / np.sqrt(code * (code + 1.0))
+    return found
 
 
 @compiled
-def from_contrasts(numbers: Floats, sizes: Integers) -> None:
+def to_contrasts(numbers: Floats, sizes: Integers, shrink: Floats, before: Floats) -> None:
+    """In place: numbers over a product of attributes, into sums and contrasts. `before` is room to work in."""
+    length = len(numbers)
+    inner = length
+    for size in sizes:
+        inner //= size
+        for block in range(length // (size * inner)):
+            start = block * size * inner
+            for k in range(inner):
+                before[k] = numbers[start + k]
+            for code in range(1, size):
+                here = start + code * inner
+                for k in range(inner):
+                    value = numbers[here + k]
+                    numbers[here + k] = (before[k] - code * value) * shrink[code]
+                    before[k] += value
+            for k in range(inner):
+                numbers[start + k] = before[k]
+
+
+@compiled
+def from_contrasts(numbers: Floats, sizes: Integers, shrink: Floats, after: Floats) -> None:
     """In place: the inverse of `to_contrasts`."""
-    rows, length = numbers.shape
-    after = np.empty(length)
-    for row in range(rows):
-        inner = length
-        for size in sizes:
-            inner //= size
-            outer = length // (size * inner)
-            for block in range(outer):
-                start = block * size * inner
+    length = len(numbers)
+    inner = length
+    for size in sizes:
+        inner //= size
+        for block in range(length // (size * inner)):
+            start = block * size * inner
+            for k in range(inner):
+                after[k] = numbers[start + k] / size
+            for code in range(size - 1, 0, -1):
+                here = start + code * inner
                 for k in range(inner):
-                    after[k] = numbers[row, start + k] / size
-                for code in range(size - 1, 0, -1):
-                    here = start + code * inner
-                    shrink = 1.0 / np.sqrt(code * (code + 1.0))
-                    for k in range(inner):
-                        scaled = numbers[row, here + k] * shrink
-                        numbers[row, here + k] = after[k] - code * scaled
-                        after[k] += scaled
-                for k in range(inner):
-                    numbers[row, start + k] = after[k]
+                    scaled = numbers[here + k] * shrink[code]
+                    numbers[here + k] = after[k] - code * scaled
+                    after[k] += scaled
+            for k in range(inner):
+                numbers[start + k] = after[k]

@@ -101,11 +101,11 @@ def _one_family(
     shift = np.zeros(size)
     soft = np.zeros((children, families.soft.shape[1]))
     room = max(families.groups.shape[1], families.soft.shape[1])
-    sums, slopes, below, above = np.empty(room), np.empty(room), np.empty(room), np.empty(room)
-    coarse, off, sweep = 10 * tolerance, 0.0, 0
+    scratch = (np.empty(room), np.empty(room))
+    coarse, off, sweep = 100 * tolerance, np.inf, 0
     while sweep < most_sweeps:
         sweep += 1
-        off = 0.0
+        before, off = off, 0.0
         for child in range(children):
             for k in range(size):
                 shift[k] = families.ease[start + child] * ease[k] * column[k]
@@ -116,7 +116,7 @@ def _one_family(
                     off,
                     _soft_step(
                         here[child], shift, ease, soft_of[kind], soft[child], families.soft[start + child],
-                        families.pull[start + child], span, (sums, slopes, below, above), bounds, bounded, coarse,
+                        families.pull[start + child], span, scratch, bounds, bounded, coarse,
                     ),
                 )  # fmt: skip
             if families.groups.shape[1] > 0:
@@ -124,7 +124,7 @@ def _one_family(
                     off,
                     _group_step(
                         here[child], shift, ease, group_of, families.groups[start + child],
-                        (sums, slopes, below, above), bounds, bounded, coarse,
+                        scratch, bounds, bounded, coarse,
                     ),
                 )  # fmt: skip
         if len(families.columns) > 0:
@@ -134,6 +134,8 @@ def _one_family(
             )
         if off < tolerance:
             break
+        if off > before:
+            coarse = 10 * tolerance  # it does not settle by itself: solve each multiplier more closely
     for child in range(children):
         for k in range(size):
             x = here[child, k] + families.ease[start + child] * ease[k] * column[k]
@@ -145,41 +147,49 @@ def _one_family(
 
 @compiled
 def _add_up(
-    here: Floats, shift: Floats, ease: Floats, label: Labels, scratch: tuple[Floats, Floats, Floats, Floats],
-    span: tuple[int, int], bounds: tuple[Floats, Floats], bounded: bool,
+    here: Floats, shift: Floats, ease: Floats, label: Labels, scratch: tuple[Floats, Floats], span: tuple[int, int],
+    bounds: tuple[Floats, Floats], bounded: bool,
 ) -> None:  # fmt: skip
-    """Sums of the cells of each label, how fast they grow with their multiplier, and how far it is to the next cell."""
-    sums, slopes, below, above = scratch
+    """Sums of the cells of each label, and how fast they grow with their multiplier."""
+    sums, slopes = scratch
     for i in range(span[0], span[1]):
-        sums[i], slopes[i], below[i], above[i] = 0.0, 0.0, -np.inf, np.inf
+        sums[i], slopes[i] = 0.0, 0.0
+    total, slope, last = 0.0, 0.0, np.int32(-1)
     for k in range(len(label)):
-        i = label[k]
-        if i < 0:
-            continue
+        if label[k] != last:  # neighbours often have the same label: they are added before they are stored
+            if last >= 0:
+                sums[last] += total
+                slopes[last] += slope
+            total, slope, last = 0.0, 0.0, label[k]
         x = here[k] + shift[k]
-        low = bounds[0][k] if bounded else 0.0
-        if x <= low:
-            sums[i] += low
-            below[i] = max(below[i], (x - low) / ease[k])
-        elif bounded and x >= bounds[1][k]:
-            sums[i] += bounds[1][k]
-            above[i] = min(above[i], (x - bounds[1][k]) / ease[k])
+        if bounded:
+            total += min(max(x, bounds[0][k]), bounds[1][k])
+            slope += ease[k] if bounds[0][k] < x < bounds[1][k] else 0.0
         else:
-            sums[i] += x
-            slopes[i] += ease[k]
+            total += max(x, 0.0)
+            slope += ease[k] if x > 0.0 else 0.0
+    if last >= 0:
+        sums[last] += total
+        slopes[last] += slope
 
 
 @compiled
-def _step_to(wanted: float, total: float, slope: float, below: float, above: float) -> float:
-    """Newton's step for one multiplier; where no cell moves with it, to the nearest that will and as far again."""
-    gap = wanted - total
-    if slope > 0.0:
-        return gap / slope
-    if gap > 0.0 and below > -np.inf:
-        return gap - below
-    if gap < 0.0 and above < np.inf:
-        return gap - above
-    return 0.0
+def _stuck_step(
+    here: Floats, shift: Floats, ease: Floats, label: Labels, which: int, gap: float, bounds: tuple[Floats, Floats],
+    bounded: bool,
+) -> float:  # fmt: skip
+    """Where no cell of a label moves with its multiplier: the step to the nearest that will, and as far again."""
+    nearest = np.inf
+    for k in range(len(label)):
+        if label[k] == which:
+            x = here[k] + shift[k]
+            if gap > 0.0 and x <= (bounds[0][k] if bounded else 0.0):
+                nearest = min(nearest, ((bounds[0][k] if bounded else 0.0) - x) / ease[k])
+            if gap < 0.0 and bounded and x >= bounds[1][k]:
+                nearest = min(nearest, (x - bounds[1][k]) / ease[k])
+    if nearest == np.inf:
+        return 0.0
+    return nearest + gap if gap > 0.0 else gap - nearest
 
 
 @compiled
@@ -193,10 +203,10 @@ def _held_back(step: float, last: float) -> float:
 @compiled
 def _group_step(
     here: Floats, shift: Floats, ease: Floats, group_of: Labels, wanted: Floats,
-    scratch: tuple[Floats, Floats, Floats, Floats], bounds: tuple[Floats, Floats], bounded: bool, coarse: float,
+    scratch: tuple[Floats, Floats], bounds: tuple[Floats, Floats], bounded: bool, coarse: float,
 ) -> float:  # fmt: skip
     """Puts right a child's groups; returns how far they were off."""
-    sums, slopes, below, above = scratch
+    sums, slopes = scratch
     span = (0, len(wanted))
     last = np.zeros(len(wanted))
     off = 0.0
@@ -208,7 +218,12 @@ def _group_step(
             if step == 0:
                 off = max(off, gap)
             largest = max(largest, gap)
-            sums[i] = _step_to(wanted[i], sums[i], slopes[i], below[i], above[i])
+            if slopes[i] > 0.0:
+                sums[i] = (wanted[i] - sums[i]) / slopes[i]
+            elif gap > 0.0:
+                sums[i] = _stuck_step(here, shift, ease, group_of, i, wanted[i] - sums[i], bounds, bounded)
+            else:
+                sums[i] = 0.0
             if bounded:
                 sums[i] = last[i] = _held_back(sums[i], last[i])
         for k in range(len(group_of)):
@@ -222,11 +237,11 @@ def _group_step(
 @compiled
 def _soft_step(
     here: Floats, shift: Floats, ease: Floats, soft_of: Labels, multiplier: Floats, wanted: Floats, pull: Floats,
-    span: tuple[int, int], scratch: tuple[Floats, Floats, Floats, Floats], bounds: tuple[Floats, Floats],
+    span: tuple[int, int], scratch: tuple[Floats, Floats], bounds: tuple[Floats, Floats],
     bounded: bool, coarse: float,
 ) -> float:  # fmt: skip
     """Puts right the multipliers of a child's soft sums of one kind; returns the largest first step."""
-    sums, slopes = scratch[0], scratch[1]
+    sums, slopes = scratch
     last = np.zeros(span[1] - span[0])
     off = 0.0
     for step in range(STEPS):
@@ -259,35 +274,51 @@ def _column_step(
 ) -> float:  # fmt: skip
     """Puts right the columns: sums of a cell over all children; returns how far they were off."""
     children, size = here.shape
-    sums, slopes, below, above = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    last = np.zeros(size)
-    off = 0.0
+    sums, slopes, last, off = np.empty(size), np.empty(size), np.zeros(size), 0.0
     for step in range(STEPS):
-        sums[:], slopes[:], below[:], above[:] = 0.0, 0.0, -np.inf, np.inf
+        sums[:], slopes[:] = 0.0, 0.0
         for child in range(children):
+            pace = child_ease[child]
             for k in range(size):
-                pace = child_ease[child] * ease[k]
-                x = here[child, k] + pace * column[k]
-                least = low[child, k] if bounded else 0.0
-                if x <= least:
-                    sums[k] += least
-                    below[k] = max(below[k], (x - least) / pace)
-                elif bounded and x >= high[child, k]:
-                    sums[k] += high[child, k]
-                    above[k] = min(above[k], (x - high[child, k]) / pace)
+                x = here[child, k] + pace * ease[k] * column[k]
+                if bounded:
+                    sums[k] += min(max(x, low[child, k]), high[child, k])
+                    slopes[k] += pace * ease[k] if low[child, k] < x < high[child, k] else 0.0
                 else:
-                    sums[k] += x
-                    slopes[k] += pace
+                    sums[k] += max(x, 0.0)
+                    slopes[k] += pace * ease[k] if x > 0.0 else 0.0
         largest = 0.0
         for k in range(size):
-            gap = abs(wanted[k] - sums[k])
+            gap = wanted[k] - sums[k]
             if step == 0:
-                off = max(off, gap)
-            largest = max(largest, gap)
-            move = _step_to(wanted[k], sums[k], slopes[k], below[k], above[k])
+                off = max(off, abs(gap))
+            largest = max(largest, abs(gap))
+            if slopes[k] > 0.0:
+                move = gap / slopes[k]
+            else:
+                move = _stuck_column(here, column, ease, child_ease, k, gap, low, high, bounded)
             if bounded:
                 move = last[k] = _held_back(move, last[k])
             column[k] += move
         if largest < coarse:
             break
     return off
+
+
+@compiled
+def _stuck_column(
+    here: Floats, column: Floats, ease: Floats, child_ease: Floats, k: int, gap: float, low: Floats, high: Floats,
+    bounded: bool,
+) -> float:  # fmt: skip
+    """Where no child of a column moves with its multiplier: the step to the nearest that will, and as far again."""
+    nearest = np.inf
+    for child in range(len(here)):
+        pace = child_ease[child] * ease[k]
+        x = here[child, k] + pace * column[k]
+        if gap > 0.0 and x <= (low[child, k] if bounded else 0.0):
+            nearest = min(nearest, ((low[child, k] if bounded else 0.0) - x) / pace)
+        if gap < 0.0 and bounded and x >= high[child, k]:
+            nearest = min(nearest, (x - high[child, k]) / pace)
+    if nearest == np.inf:
+        return 0.0
+    return nearest + gap if gap > 0.0 else gap - nearest
