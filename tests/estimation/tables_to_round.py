@@ -71,7 +71,7 @@ def _sums(numbers: Floats, label: npt.NDArray[np.int64], count: int) -> Floats:
 def _shuffled(rng: np.random.Generator, whole: Floats, group_of: npt.NDArray[np.int64]) -> Floats:
     """The same sums by other numbers: units are exchanged between pairs of children and of cells of one group."""
     found = whole.copy()
-    for _ in range(30):
+    for _ in range(3 * found.size):
         first, second = rng.integers(0, len(found), 2)
         one, other = rng.integers(0, found.shape[1], 2)
         apart = first != second and one != other and group_of[one] == group_of[other]
@@ -102,3 +102,22 @@ def rounded(table: Fractions) -> Rounded:
     whole, moved = np.zeros_like(table.numbers), np.zeros(parents, np.int64)
     round_off(table, whole, moved, 0, parents)
     return Rounded(whole, moved)
+
+
+def turned(table: Fractions, areas: Integers, cells: Integers) -> Fractions:
+    """The same table with areas and cells in another order, each with its key."""
+
+    def both(numbers: Floats) -> Floats:
+        return np.ascontiguousarray(numbers[areas][:, cells]) if len(numbers) else numbers
+
+    return table._replace(
+        numbers=both(table.numbers),
+        columns=np.ascontiguousarray(table.columns[:, cells]),
+        group_of=table.group_of[cells],
+        groups=table.groups[areas],
+        low=both(table.low),
+        high=both(table.high),
+        area_keys=table.area_keys[areas],
+        cell_keys=table.cell_keys[cells],
+        soft_of=np.ascontiguousarray(table.soft_of[:, cells]),
+    )
