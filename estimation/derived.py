@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Self
 
 import numpy as np
-from scipy.optimize import isotonic_regression  # type: ignore[import-untyped, unused-ignore]
+from scipy.optimize import isotonic_regression
 
 from estimation.arrays import Flags, Floats, Integers
 from release_specs.tallies import Summand
@@ -24,7 +24,7 @@ DUST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Ratio:
+class Derived:
     """Derived numbers with their intervals, and whether each is known; where it is not, it is not a number."""
 
     value: Floats = field(repr=False)
@@ -50,7 +50,7 @@ def fieller(
     variances: tuple[Floats | float, Floats | float],
     covariance: Floats | float,
     quantile: Floats | float,
-) -> Ratio:
+) -> Derived:
     """A quotient and Fieller's interval; unknown where the denominator's interval reaches zero or the set has no end.
 
     `quantile` is the multiplier of a deviation that makes a margin of error, for errors of numerator - t * denominator.
@@ -67,30 +67,30 @@ def fieller(
     return _known(known, value, low, high)
 
 
-def mean_of(summand: Summand, pair: Pair, *, quantile: Floats | float) -> Ratio:
+def mean_of(summand: Summand, pair: Pair, *, quantile: Floats | float) -> Derived:
     """A mean in declared units, from centred sums and counts of usable values; within the clip, as every mean is."""
     found = _quotient(pair, quantile)
     unit, shift = float(summand.step / summand.factor), float(summand.shift * summand.step / summand.factor)
-    moved = Ratio(found.value * unit + shift, found.low * unit + shift, found.high * unit + shift, found.known)
+    moved = Derived(found.value * unit + shift, found.low * unit + shift, found.high * unit + shift, found.known)
     return _within(moved, float(summand.low * summand.step), float(summand.high * summand.step))
 
 
-def proportion(pair: Pair, *, quantile: Floats | float) -> Ratio:
+def proportion(pair: Pair, *, quantile: Floats | float) -> Derived:
     """A count of some over the count of all, between 0 and 1."""
     return _within(_quotient(pair, quantile), 0.0, 1.0)
 
 
-def ratio(pair: Pair, *, quantile: Floats | float, signed: bool) -> Ratio:
+def ratio(pair: Pair, *, quantile: Floats | float, signed: bool) -> Derived:
     """The first for each of the second; below zero only where the first is signed."""
     return _within(_quotient(pair, quantile), -np.inf if signed else 0.0, np.inf)
 
 
-def percent(pair: Pair, *, quantile: Floats | float, signed: bool) -> Ratio:
+def percent(pair: Pair, *, quantile: Floats | float, signed: bool) -> Derived:
     """The first in percent of the second."""
     return in_percent(ratio(pair, quantile=quantile, signed=signed))
 
 
-def difference(pair: Pair, *, quantile: Floats | float) -> Ratio:
+def difference(pair: Pair, *, quantile: Floats | float) -> Derived:
     """The first less the second; unknown where one of them was not measured."""
     first, second, of_first, of_second, both, times = _aligned(
         pair.first, pair.second, *pair.variances, pair.covariance, quantile
@@ -101,12 +101,12 @@ def difference(pair: Pair, *, quantile: Floats | float) -> Ratio:
     return _known(np.ones(value.shape, np.bool_), value, value - moe, value + moe)
 
 
-def in_percent(found: Ratio) -> Ratio:
+def in_percent(found: Derived) -> Derived:
     """A ratio times a hundred."""
-    return Ratio(found.value * 100, found.low * 100, found.high * 100, found.known)
+    return Derived(found.value * 100, found.low * 100, found.high * 100, found.known)
 
 
-def difference_of(one: Ratio, other: Ratio, *, correlation: Floats | float = 0.0) -> Ratio:
+def difference_of(one: Derived, other: Derived, *, correlation: Floats | float = 0.0) -> Derived:
     """One derived number less another, as of two means: the ends lie as far off as both intervals say together.
 
     `correlation` is that of the two values' errors.
@@ -117,7 +117,7 @@ def difference_of(one: Ratio, other: Ratio, *, correlation: Floats | float = 0.0
     return _known(one.known & other.known, value, value - below, value + above)
 
 
-def ratio_of(one: Ratio, other: Ratio, *, correlation: Floats | float = 0.0) -> Ratio:
+def ratio_of(one: Derived, other: Derived, *, correlation: Floats | float = 0.0) -> Derived:
     """One derived number for each of another: the values t for which one - t * other may be zero.
 
     Unknown where the interval of the other reaches zero.
@@ -159,7 +159,7 @@ class Cumulative:
 
 def quantiles_of(
     grid_points: Floats, cumulative: Cumulative, *, at: Sequence[Fraction], quantile: Floats | float
-) -> Ratio:
+) -> Derived:
     """Quantiles on a grid, (row, quantile): the grid point at which the cumulative share first reaches each.
 
     The values come from the nearest cumulative sums that never fall. The interval holds every grid point at which,
@@ -207,7 +207,7 @@ def _never_falling(sums: Floats) -> Floats:
     return steady.reshape(sums.shape)
 
 
-def _lower_end(value: Floats, below: Floats, other: Ratio, correlation: Floats | float) -> Floats:
+def _lower_end(value: Floats, below: Floats, other: Derived, correlation: Floats | float) -> Floats:
     """The least t for which value - t * other may be zero, if `value` may be too large by `below`.
 
     It solves (value - t * other)^2 = below^2 + (t * width)^2 - 2 * correlation * below * t * width, where the width
@@ -226,21 +226,21 @@ def _together(one: Floats, other: Floats, correlation: Floats | float) -> Floats
     return found
 
 
-def _quotient(pair: Pair, quantile: Floats | float) -> Ratio:
+def _quotient(pair: Pair, quantile: Floats | float) -> Derived:
     return fieller(pair.first, pair.second, variances=pair.variances, covariance=pair.covariance, quantile=quantile)
 
 
-def _within(found: Ratio, least: float, most: float) -> Ratio:
+def _within(found: Derived, least: float, most: float) -> Derived:
     value, low, high = (np.clip(part, least, most) for part in (found.value, found.low, found.high))
-    return Ratio(value, low, high, found.known)
+    return Derived(value, low, high, found.known)
 
 
-def _known(known: Flags, value: Floats, low: Floats, high: Floats) -> Ratio:
+def _known(known: Flags, value: Floats, low: Floats, high: Floats) -> Derived:
     """Only what is known and has two ends; the value is never outside its interval by a rounding error."""
     finite = known & np.isfinite(value) & np.isfinite(low) & np.isfinite(high)
     parts = (value, np.minimum(low, value), np.maximum(high, value))
     shown, least, most = (np.where(finite, part, np.nan) for part in parts)
-    return Ratio(shown, least, most, finite)
+    return Derived(shown, least, most, finite)
 
 
 def _aligned(*parts: Floats | float) -> tuple[Floats, ...]:

@@ -236,3 +236,21 @@ def _home(work: Work, name: str) -> tuple[int, Labels]:
 def _keep(settled: Settled, work: Work, level: str, numbers: Sequence[Floats]) -> None:
     if level in work.keep:
         settled.histograms[level] = [one.astype(np.int64) for one in numbers]
+
+
+def unbiased(work: Work) -> dict[tuple[str, str], Floats]:
+    """The unbiased estimates alone, for each level and tally that is published there."""
+    found: dict[tuple[str, str], Floats] = {}
+
+    def visit(at: Stage, best: Floats) -> None:
+        for name in work.wanted.get(at.name, ()):
+            read = work.fit.read(work.design.margins[name].margin, best)
+            found[at.name, name] = read.reshape(len(best), -1)
+        for branch, (level, lower) in enumerate(at.below):
+            subtree = work.fit.subtree(lower)
+            total = added_up(subtree, level.starts)
+            correction, which = work.fit.corrections(at, branch, parents=(0, at.areas), best=best, total=total)
+            visit(lower, subtree + correction[which])
+
+    visit(work.fit.whole, work.fit.best_of_whole())
+    return found

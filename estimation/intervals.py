@@ -13,7 +13,7 @@ from math import ceil
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri  # type: ignore[import-untyped, unused-ignore]
+from scipy.special import ndtri
 
 from estimation.arrays import Floats, Integers
 from release_specs.language.phrases import Unreliable
@@ -86,7 +86,10 @@ def cv(estimate: Floats, deviation: Floats | float) -> Floats:
 def reliability_class(
     estimate: Floats, deviation: Floats | float, *, moe: Floats | float, classes: Mapping[str, Unreliable]
 ) -> Words:
-    """For each estimate the first class, as written, that it belongs to; empty where it belongs to none."""
+    """For each estimate the last class, as written, that it belongs to; empty where it belongs to none.
+
+    Classes are written from the mildest to the worst.
+    """
     middle = np.asarray(estimate, np.float64)
     measures = {"cv": cv(middle, deviation), "moe": np.asarray(moe, np.float64)}
     shape = np.broadcast_shapes(middle.shape, *(part.shape for part in measures.values()))
@@ -95,7 +98,7 @@ def reliability_class(
         np.broadcast_to(measures[rule.measure] > limit, shape)
         for rule, limit in zip(classes.values(), limits, strict=True)
     ]
-    return np.select(belongs, list(classes), default="") if classes else np.full(shape, "", np.str_)
+    return np.select(belongs[::-1], list(classes)[::-1], default="") if classes else np.full(shape, "", np.str_)
 
 
 def _checked(confidence: Fraction | float) -> Fraction:

@@ -8,8 +8,8 @@ once, and any subtree can be done elsewhere. The result equals generalised least
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -132,6 +132,18 @@ def fit(tree: Tree, observations: Sequence[Observation], *, coordinates: Coordin
     whole = stage(tree.whole, observations, coordinates=coordinates, core=core, areas=1, below=tuple(branches))
     found = Fit(coordinates, core, whole, {}, {})
     _gather(found, whole)
+    return found
+
+
+def refitted(known: Fit, numbers: Callable[[Observation], Numbers]) -> Fit:
+    """The same measurements with other numbers: precisions and gains stay what they are."""
+
+    def again(at: Stage) -> Stage:
+        seen = tuple(replace(one, numbers=numbers(one)) for one in at.observations)
+        return replace(at, observations=seen, below=tuple((level, again(lower)) for level, lower in at.below))
+
+    found = Fit(known.coordinates, known.core, again(known.whole), {}, {})
+    _gather(found, found.whole)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +22,9 @@ class Noise(Protocol):
     @property
     def is_gaussian(self) -> bool:
         """Whether sums of it are as good as normal."""
+
+    def margin(self, confidence: Fraction) -> float:
+        """The least distance from zero that a draw keeps with this confidence."""
 
     def draw(self, size: int, rng: np.random.Generator) -> Integers:
         """Seeded noise of this law, for simulations around published tables."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import norm
 
 from estimation.atoms import Atoms, _mended
 from estimation.measurement import Measurement
@@ -23,6 +25,10 @@ class Normal:
     variance: float
     is_gaussian: bool = True
 
+    def margin(self, confidence: Fraction) -> float:
+        """The margin of one draw."""
+        return float(np.floor(norm.ppf((1 + float(confidence)) / 2) * self.variance**0.5))
+
     def draw(self, size: int, rng: np.random.Generator) -> Integers:
         """So many draws."""
         return np.rint(rng.normal(0, self.variance**0.5, size)).astype(np.int64)
@@ -34,6 +40,11 @@ class Laplace:
 
     scale: float
     is_gaussian: bool = False
+
+    def margin(self, confidence: Fraction) -> float:
+        """The margin of one draw."""
+        q = np.exp(-1 / self.scale)
+        return float(max(0, np.ceil(np.log((1 - float(confidence)) * (1 + q) / 2) / np.log(q)) - 1))
 
     @property
     def variance(self) -> float:

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as arrays
 from estimation.derived import (
     Cumulative,
     Pair,
-    Ratio,
+    Derived,
     difference,
     difference_of,
     fieller,
@@ -44,16 +44,16 @@ confidences = st.floats(0.5, 0.999)
 
 def quotient(
     top: object, bottom: object, *, variances: tuple[float, float] = (1.0, 1.0), quantile: float = 1.645
-) -> Ratio:
+) -> Derived:
     one, other = np.asarray(top, np.float64), np.asarray(bottom, np.float64)
     return fieller(one, other, variances=variances, covariance=0.0, quantile=quantile)
 
 
-def all_parts(found: Ratio) -> list[list[float]]:
+def all_parts(found: Derived) -> list[list[float]]:
     return [found.value.tolist(), found.low.tolist(), found.high.tolist()]
 
 
-def holds(found: Ratio) -> bool:
+def holds(found: Derived) -> bool:
     """Whether every known value lies in its interval and every unknown one is not a number."""
     inside = (found.low <= found.value) & (found.value <= found.high)
     hidden = np.isnan(found.value) & np.isnan(found.low) & np.isnan(found.high)
@@ -154,8 +154,8 @@ def test_a_difference_knows_the_covariance() -> None:
     assert (found.value[0], found.low[0], found.high[0]) == (6.0, -2.0, 14.0)
 
 
-def exact(value: float, below: float, above: float) -> Ratio:
-    return Ratio(np.array([value]), np.array([value - below]), np.array([value + above]), np.array([True]))
+def exact(value: float, below: float, above: float) -> Derived:
+    return Derived(np.array([value]), np.array([value - below]), np.array([value + above]), np.array([True]))
 
 
 def test_a_difference_of_means_is_as_far_off_as_both_intervals_say() -> None:
@@ -264,7 +264,7 @@ def multiplier(top: Noise, bottom: Noise, *, at: float, confidence: float) -> fl
     return float(law_quantile(errors, spread, confidence=confidence))
 
 
-def share_covered(found: Ratio, truth: float) -> float:
+def share_covered(found: Derived, truth: float) -> float:
     """Of the known rows, those whose interval holds the truth; the unknown ones are counted elsewhere."""
     return float(np.mean(((found.low <= truth) & (truth <= found.high))[found.known]))
 
@@ -336,7 +336,7 @@ def test_a_quotient_that_is_rarely_known_misses_more_often_than_promised(name: s
 @both_confidences
 @pytest.mark.parametrize("compare", [difference_of, ratio_of])
 def test_a_comparison_of_means_holds_as_often_as_promised(
-    name: str, confidence: float, compare: Callable[[Ratio, Ratio], Ratio]
+    name: str, confidence: float, compare: Callable[[Derived, Derived], Derived]
 ) -> None:
     summand = Summand("income", Fraction(100), 0, 3000).centred
     top, bottom = kind(name, 1.5 * 1500), kind(name, 1.5)
