@@ -14,7 +14,7 @@ from estimation.errors import Infeasible
 from estimation.forest import keys_of
 from estimation.kernels.rounding import Keys
 from estimation.passes import Pass, Sight, chain_of, joint, meeting, passes_of
-from release_specs.histograms import Arrangement, Arranged
+from release_specs.histograms import Arranged, Arrangement
 from release_specs.meanings import Node
 from release_specs.tallies import Tally
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -17,11 +18,14 @@ from estimation.least_squares import fit
 from estimation.limits import Bounds, Limited, handed_on, pushed_up
 from estimation.measurement import ExactNumbers, Measurement
 from estimation.observations import Observation
-from estimation.rules import Compared, Side, compared
+from estimation.passes import chain_of
+from estimation.rules import Compared, Side, compared, whole_side
 from estimation.stages import Stage
 from release_specs.domain import Domain
 from release_specs.histograms import Arrangement, arrange
 from release_specs.populations import Population, Populations
+from release_specs.public_totals import PublicBound, public_bounds, public_totals
+from release_specs.reading.public_files import PublicFiles
 from release_specs.reading.resolve import group_of
 from release_specs.spec import ReleaseSpec
 from release_specs.tallies import EXACT, Tally
@@ -50,11 +54,16 @@ class Planned:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A release, from the spec alone: populations in the order they are settled, and the rules between them."""
+    """A release, from the spec alone: populations in the order they are settled, and the rules between them.
+
+    `bounds` are the public columns that rules name, and `public` the exact totals that are public.
+    """
 
     spec: ReleaseSpec
     populations: tuple[Planned, ...]
     rules: tuple[Compared, ...]
+    bounds: tuple[PublicBound, ...] = ()
+    public: tuple[ExactNumbers, ...] = ()
 
     def of(self, tally: Tally) -> Planned:
         """The population of a tally."""
@@ -66,8 +75,18 @@ class Problem:
         return [tally for one in self.populations for tally in one.population.tallies]
 
 
-def problem(spec: ReleaseSpec, domain: Domain, tallies: Sequence[Tally]) -> Problem:
-    """What settling a release will take. Groups come before their rows, so that rules bind rows to what groups are."""
+def problem(
+    spec: ReleaseSpec, domain: Domain, tallies: Sequence[Tally], *, folder: Path | None = None
+) -> Problem:
+    """What settling a release will take. Groups come before their rows, so that rules bind rows to what groups are.
+
+    `folder` holds the public files of the spec, where exact totals and rules name some. Raises `Infeasible` where what
+    is exact, impossible or a rule cannot hold together: before any data is read.
+    """
+    files = PublicFiles(folder) if folder is not None else None
+    totals = public_totals(spec, domain, files) if files is not None else []
+    bounds = public_bounds(spec, tallies, files) if files is not None else []
+    tallies = [*tallies, *{one.tally.name: one.tally for one in totals}.values()]
     populations = Populations(spec, domain, tallies)
     by_table: dict[str, list[Tally]] = {}
     for tally in tallies:
@@ -76,10 +95,46 @@ def problem(spec: ReleaseSpec, domain: Domain, tallies: Sequence[Tally]) -> Prob
     rules = tuple(one for rule in spec.rules for one in compared(rule, by_table))
     order = sorted(populations.all, key=lambda one: (_depth(spec, one.key.entity), one.key.adds is not None))
     planned = tuple(_planned(populations, one, rules) for one in order)
-    found = Problem(spec, planned, rules)
+    public = tuple(ExactNumbers(one.tally, one.level, np.array(one.numbers, np.int64)) for one in totals)
+    found = Problem(spec, planned, rules, tuple(bounds), public)
     for rule in rules:
         _require_tenable(found, rule)
+    for one in planned:
+        _require_feasible(found, one)
     return found
+
+
+def _require_feasible(found: Problem, planned: Planned) -> None:
+    """What is known before the data can be obeyed: chains that do not cross, bounds that leave room."""
+    limited = [pushed_up(one, planned.forest.tree) for one in limits_of(found, planned, found.public, [])]
+    for number, histogram in enumerate(planned.histograms):
+        must = [one.of_cell for one in handed_on(limited, planned.histograms) if one.histogram == number]
+        sides = [side for rule in found.rules for side in (rule.left, rule.right)]
+        must += [
+            planned.side(side)[1]
+            for side in sides
+            if side.tally.name in planned.design.margins and planned.side(side)[0] == number
+        ]
+        try:
+            chain_of(histogram.cells, must=[histogram.link.here, *must] if histogram.link else must, may=[])
+        except ValueError:
+            columns = ", ".join(sorted(node[1] for node in histogram.nodes))
+            raise Infeasible(
+                f"rules and exact totals cross in the tables by {columns}: whole numbers that keep all of them at once "
+                "cannot be promised. State them by nested attributes, or drop one"
+            ) from None
+    for one in limited:
+        _require_cells(planned, one)
+
+
+def _require_cells(planned: Planned, limited: Limited) -> None:
+    """No exact number without a cell that may hold it."""
+    held = np.unique(limited.of_cell[limited.of_cell >= 0])
+    for level, (low, _) in limited.bounds.items():
+        empty = np.ones(low.shape[1], bool)
+        empty[held] = False
+        if (low[:, empty] > 0).any():
+            raise Infeasible(f"{limited.reason}: at level '{level}' it asks for rows in cells that are impossible")
 
 
 def _depth(spec: ReleaseSpec, entity: str) -> int:
@@ -229,6 +284,25 @@ def limits_of(
                     bounds[here] = _related(relation, _reordered(sums, other, planned, (there, here)))
             if bounds:
                 limited.append(Limited(f"rule '{rule.rule}'", number, of_cell, bounds))
+    return [*limited, *_public_limits(found, planned)]
+
+
+def _public_limits(found: Problem, planned: Planned) -> list[Limited]:
+    """Rules against public columns."""
+    limited = []
+    for rule in dict.fromkeys(one.rule for one in found.bounds):
+        for tally in planned.population.tallies:
+            if tally.table != rule.left.table or tally.statistic != "count":
+                continue
+            number, of_cell = planned.side(whole_side(tally, rule.left))
+            bounds = {}
+            for one in found.bounds:
+                if one.rule == rule and one.level in (tally.levels or (None,)):
+                    level = planned.forest.name_of(tally.spine, one.level)
+                    numbers = np.array(one.numbers, np.float64)[planned.forest.order[level]]
+                    bounds[level] = _related(rule.relation, (numbers, numbers))
+            if bounds:
+                limited.append(Limited(f"rule '{rule}'", number, of_cell, bounds))
     return limited
 
 

@@ -151,6 +151,7 @@ def simulate_published(
     Everything is done again with it, non-negativity and rounding included.
     """
     errors: dict[tuple[str, str | None], SimulatedError] = {}
+    exact = [*exact, *estimated.problem.public]
     for draw in range(draws):
         rng = np.random.Generator(np.random.PCG64([seed_of(measurements), draw]))
         if progress is not None:

@@ -116,7 +116,8 @@ def estimate_release(
     workers: int = WORKERS,
     progress: Progress | None = None,
 ) -> Estimated:
-    """Tables from measurements, one population after the other."""
+    """Tables from measurements and exact numbers of the microdata, one population after the other."""
+    exact = [*exact, *problem.public]
     done: list[Done] = []
     for planned in problem.populations:
         if progress is not None:

@@ -64,129 +64,342 @@ class Result(NamedTuple):
     off: Floats
 
 
+class Side(NamedTuple):
+    """One family with its children side by side, so that what is done to a cell is done to all children at once.
+
+    Cells stand group by group. Children are filled up to a round number by ones that are minus infinity everywhere,
+    have no weight and are asked for nothing.
+    """
+
+    numbers: Floats
+    """Target plus multipliers, before it is cut to its bounds: (cell, child)."""
+    low: Floats
+    high: Floats
+    ease: Floats
+    """(cell)."""
+    pace: Floats
+    """The ease of each child."""
+    edges: Integers
+    """Where the cells of each group begin, after those of none."""
+    groups: Floats
+    """(group, child)."""
+    columns: Floats
+    soft_of: Labels
+    """(kind of sum, cell): one more than the last sum for none; at least one kind."""
+    soft: Floats
+    """(sum, child)."""
+    pull: Floats
+    multiplier: Floats
+    """Of soft sums: (sum, child)."""
+
+
+class Desk(NamedTuple):
+    """Room to work in."""
+
+    sums: Floats
+    """What the soft sums come to: (sum, child), and a row for cells in none."""
+    slopes: Floats
+    """How fast they grow with their multiplier."""
+    steps: Floats
+    """Steps of their multipliers."""
+    row: tuple[Floats, Floats, Floats]
+    """Sums, slopes and steps of one group: (1, child)."""
+    cut: Floats
+    """(use, child): numbers of one cell within their bounds, and the paces of those that move."""
+    moves: Floats
+    """Steps of columns, times the ease of their cells."""
+    nought: Labels
+    """Zero for every cell."""
+    line: Floats
+    """(use, cell or child): numbers, ease and bounds of the cells of one sum."""
+
+
 @compiled
 def settle(families: Families, result: Result, first: int, last: int, tolerance: float, most_sweeps: int) -> None:
     """Solves the families from `first` to `last` (without)."""
+    order = np.argsort(families.group_of, kind="mergesort")
     for parent in range(first, last):
-        cells = _support(families, parent)
+        cells = order
+        if len(families.columns) > 0 and len(families.low) == 0:  # what is zero in the parent is zero in every child
+            cells = order[families.columns[parent][order] != 0]
+        start, end = families.starts[parent] - families.starts[0], families.starts[parent + 1] - families.starts[0]
+        side = _side_by_side(families, parent, (start, end), cells)
         result.sweeps[parent], result.off[parent] = _one_family(
-            families, parent, cells, result.numbers, tolerance, most_sweeps
+            side, families.soft_starts, end - start, tolerance, most_sweeps
         )
+        bounded = len(families.low) > 0
+        for k in range(len(cells)):
+            for child in range(end - start):
+                x = side.numbers[k, child]
+                x = min(max(x, side.low[k, child]), side.high[k, child]) if bounded else max(x, 0.0)
+                result.numbers[start + child, cells[k]] = x
 
 
 @compiled
-def _support(families: Families, parent: int) -> Integers:
-    """The cells that are not zero in the parent: the others are zero in every child."""
-    count = families.targets.shape[1]
-    if len(families.columns) == 0 or len(families.low) > 0:
-        return np.arange(count)
-    return np.flatnonzero(families.columns[parent])
+def _turned(numbers: Floats, span: tuple[int, int], width: int, rest: float) -> Floats:
+    """Rows of a span as columns, filled up to a width."""
+    start, end = span
+    found = np.full((numbers.shape[1], width), rest)
+    for k in range(numbers.shape[1]):
+        for child in range(end - start):
+            found[k, child] = numbers[start + child, k]
+    return found
+
+
+@compiled
+def _picked(numbers: Floats, span: tuple[int, int], cells: Integers, width: int, rest: float) -> Floats:
+    """The same for some cells."""
+    start, end = span
+    found = np.full((len(cells), width), rest)
+    for k in range(len(cells)):
+        for child in range(end - start):
+            found[k, child] = numbers[start + child, cells[k]]
+    return found
+
+
+@compiled
+def _side_by_side(families: Families, parent: int, span: tuple[int, int], cells: Integers) -> Side:
+    """The family of one parent."""
+    children = span[1] - span[0]
+    width = 4 if children <= 4 else (children + 15) // 16 * 16
+    bounded = len(families.low) > 0
+    none = np.zeros((0, width))
+    pace = np.zeros(width)
+    pace[:children] = families.ease[span[0] : span[1]]
+    group_of = families.group_of[cells]
+    count, sums = families.groups.shape[1], families.soft.shape[1]
+    edges = np.searchsorted(group_of, np.arange(count + 1))
+    edges[-1] = len(cells)
+    soft_of = np.full((max(len(families.soft_of), 1), len(cells)), np.int32(sums), np.int32)
+    for kind in range(len(families.soft_of)):
+        for k in range(len(cells)):
+            if families.soft_of[kind, cells[k]] >= 0:
+                soft_of[kind, k] = families.soft_of[kind, cells[k]]
+    return Side(
+        _picked(families.targets, span, cells, width, -np.inf),
+        _picked(families.low, span, cells, width, 0.0) if bounded else none,
+        _picked(families.high, span, cells, width, 0.0) if bounded else none,
+        families.cell_ease[cells],
+        pace,
+        edges,
+        _turned(families.groups, span, width, 0.0),
+        families.columns[parent][cells] if len(families.columns) > 0 else np.zeros(0),
+        soft_of,
+        _turned(families.soft, span, width, 0.0),
+        _turned(families.pull, span, width, 0.0),
+        np.zeros((sums, width)),
+    )
 
 
 @compiled
 def _one_family(
-    families: Families, parent: int, cells: Integers, numbers: Floats, tolerance: float, most_sweeps: int
+    side: Side, soft_starts: Integers, children: int, tolerance: float, most_sweeps: int
 ) -> tuple[int, float]:
     """Sweeps over one family until every sum is right."""
-    start, end = families.starts[parent] - families.starts[0], families.starts[parent + 1] - families.starts[0]
-    children, size = end - start, len(cells)
-    here = families.targets[start:end][:, cells]
-    bounded = len(families.low) > 0
-    low = families.low[start:end][:, cells] if bounded else np.zeros((1, 1))
-    high = families.high[start:end][:, cells] if bounded else np.zeros((1, 1))
-    ease = families.cell_ease[cells]
-    group_of = families.group_of[cells]
-    soft_of = families.soft_of[:, cells]
-    column = np.zeros(size)
-    shift = np.zeros(size)
-    soft = np.zeros((children, families.soft.shape[1]))
-    room = max(families.groups.shape[1], families.soft.shape[1])
-    scratch = (np.empty(room), np.empty(room))
+    size, width = side.numbers.shape
+    sums = len(side.soft)
+    desk = Desk(
+        np.zeros((sums + 1, width)), np.zeros((sums + 1, width)), np.zeros((sums + 1, width)),
+        (np.zeros((1, width)), np.zeros((1, width)), np.zeros((1, width))), np.zeros((2, width)),
+        np.zeros(size), np.zeros(size, np.int32), np.zeros((4, max(size, width))),
+    )  # fmt: skip
+    _add_up(side, (0, size), side.ease, desk.steps, side.soft_of[0], desk.sums, desk.slopes, side.soft_of[0])
     coarse, off, sweep = 100 * tolerance, np.inf, 0
     while sweep < most_sweeps:
         sweep += 1
         before, off = off, 0.0
-        for child in range(children):
-            for k in range(size):
-                shift[k] = families.ease[start + child] * ease[k] * column[k]
-            bounds = (low[child if bounded else 0], high[child if bounded else 0])
-            for kind in range(len(soft_of)):
-                span = (families.soft_starts[kind], families.soft_starts[kind + 1])
-                off = max(
-                    off,
-                    _soft_step(
-                        here[child], shift, ease, soft_of[kind], soft[child], families.soft[start + child],
-                        families.pull[start + child], span, scratch, bounds, bounded, coarse,
-                    ),
+        for kind in range(len(soft_starts) - 1):
+            if kind > 0:
+                _add_up(
+                    side, (0, size), side.ease, desk.steps, side.soft_of[kind - 1],
+                    desk.sums, desk.slopes, side.soft_of[kind],
                 )  # fmt: skip
-            if families.groups.shape[1] > 0:
-                off = max(
-                    off,
-                    _group_step(
-                        here[child], shift, ease, group_of, families.groups[start + child],
-                        scratch, bounds, bounded, coarse,
-                    ),
-                )  # fmt: skip
-        if len(families.columns) > 0:
-            wanted = families.columns[parent][cells]
-            off = max(
-                off, _column_step(here, column, ease, families.ease[start:end], wanted, low, high, bounded, coarse)
-            )
+            for i in range(soft_starts[kind], soft_starts[kind + 1]):
+                off = max(off, _soft_step(side, desk, kind, i, children, coarse))
+        desk.sums[:], desk.slopes[:] = 0.0, 0.0
+        for group in range(-1, len(side.groups)):
+            off = max(off, _group_step(side, desk, group, children, coarse))
         if off < tolerance:
             break
         if off > before:
             coarse = 10 * tolerance  # it does not settle by itself: solve each multiplier more closely
-    for child in range(children):
-        for k in range(size):
-            x = here[child, k] + families.ease[start + child] * ease[k] * column[k]
-            least = low[child, k] if bounded else 0.0
-            most = high[child, k] if bounded else np.inf
-            numbers[start + child, cells[k]] = min(max(x, least), most)
     return sweep, off
 
 
 @compiled
 def _add_up(
-    here: Floats, shift: Floats, ease: Floats, label: Labels, scratch: tuple[Floats, Floats], span: tuple[int, int],
-    bounds: tuple[Floats, Floats], bounded: bool,
+    side: Side, span: tuple[int, int], factor: Floats, steps: Floats, step_of: Labels,
+    sums: Floats, slopes: Floats, sum_of: Labels,
 ) -> None:  # fmt: skip
-    """Sums of the cells of each label, and how fast they grow with their multiplier."""
-    sums, slopes = scratch
-    for i in range(span[0], span[1]):
-        sums[i], slopes[i] = 0.0, 0.0
-    total, slope, last = 0.0, 0.0, np.int32(-1)
-    for k in range(len(label)):
-        if label[k] != last:  # neighbours often have the same label: they are added before they are stored
-            if last >= 0:
-                sums[last] += total
-                slopes[last] += slope
-            total, slope, last = 0.0, 0.0, label[k]
-        x = here[k] + shift[k]
-        if bounded:
-            total += min(max(x, bounds[0][k]), bounds[1][k])
-            slope += ease[k] if bounds[0][k] < x < bounds[1][k] else 0.0
+    """Moves the cells of a span and adds them up: sums, and how fast they grow with their multiplier."""
+    numbers, low, high, ease = side.numbers, side.low, side.high, side.ease
+    for k in range(span[0], span[1]):
+        step, into, by, pace = step_of[k], sum_of[k], factor[k], ease[k]
+        if len(low) > 0:
+            for j in range(numbers.shape[1]):
+                x = numbers[k, j] + by * steps[step, j]
+                numbers[k, j] = x
+                sums[into, j] += min(max(x, low[k, j]), high[k, j])
+                slopes[into, j] += pace if low[k, j] < x < high[k, j] else 0.0
         else:
-            total += max(x, 0.0)
-            slope += ease[k] if x > 0.0 else 0.0
-    if last >= 0:
-        sums[last] += total
-        slopes[last] += slope
+            for j in range(numbers.shape[1]):
+                x = numbers[k, j] + by * steps[step, j]
+                numbers[k, j] = x
+                sums[into, j] += max(x, 0.0)
+                slopes[into, j] += pace if x > 0.0 else 0.0
 
 
 @compiled
-def _stuck_step(
-    here: Floats, shift: Floats, ease: Floats, label: Labels, which: int, gap: float, bounds: tuple[Floats, Floats],
-    bounded: bool,
-) -> float:  # fmt: skip
-    """Where no cell of a label moves with its multiplier: the step to the nearest that will, and as far again."""
+def _soft_step(side: Side, desk: Desk, kind: int, i: int, children: int, coarse: float) -> float:
+    """Puts right the multipliers of one soft sum; returns the largest first step."""
+    steps, multiplier = desk.steps, side.multiplier
+    for j in range(steps.shape[1]):
+        gap = side.pull[i, j] * (side.soft[i, j] - desk.sums[i, j]) - multiplier[i, j]
+        step = gap / (1.0 + side.pull[i, j] * desk.slopes[i, j])
+        steps[i, j] = step
+        multiplier[i, j] += step
+    largest = 0.0
+    for j in range(children):
+        largest = max(largest, abs(steps[i, j]))
+    if largest >= coarse:
+        for j in range(children):
+            if abs(steps[i, j]) >= coarse:
+                size = 0
+                for k in range(len(side.ease)):
+                    if side.soft_of[kind, k] == i:
+                        _note(side, desk.line, size, k, j, side.ease[k])
+                        size += 1
+                give = 1.0 / side.pull[i, j]
+                wanted = side.soft[i, j] - give * (multiplier[i, j] - steps[i, j])
+                more = _repeated(desk.line, size, wanted, give, steps[i, j], len(side.low) > 0, coarse)
+                steps[i, j] += more
+                multiplier[i, j] += more
+    return largest
+
+
+@compiled
+def _group_step(side: Side, desk: Desk, group: int, children: int, coarse: float) -> float:
+    """Puts right one group of each child, then the columns of its cells (-1: cells in none); returns how far they were off."""
+    span = (side.edges[group] if group >= 0 else 0, side.edges[group + 1])
+    sums, slopes, steps = desk.row
+    sums[:], slopes[:], steps[:] = 0.0, 0.0, 0.0
+    _add_up(side, span, side.ease, desk.steps, side.soft_of[-1], sums, slopes, desk.nought)
+    off = 0.0
+    if group >= 0:
+        for j in range(steps.shape[1]):
+            sums[0, j] = side.groups[group, j] - sums[0, j]
+            steps[0, j] = sums[0, j] / slopes[0, j] if slopes[0, j] > 0.0 else 0.0
+        for j in range(children):
+            off = max(off, abs(sums[0, j]))
+        for j in range(children):
+            if abs(sums[0, j]) >= coarse or (slopes[0, j] <= 0.0 and sums[0, j] != 0.0):
+                for k in range(span[0], span[1]):
+                    _note(side, desk.line, k - span[0], k, j, side.ease[k])
+                size, bounded = span[1] - span[0], len(side.low) > 0
+                if slopes[0, j] <= 0.0:
+                    steps[0, j] = _stuck_step(desk.line, size, sums[0, j], 0.0)
+                if abs(sums[0, j]) >= coarse:
+                    steps[0, j] += _repeated(desk.line, size, side.groups[group, j], 0.0, steps[0, j], bounded, coarse)
+    off = max(off, _column_steps(side, desk, span, children, coarse))
+    _add_up(
+        side, span, desk.moves, side.pace.reshape((1, -1)), desk.nought, desk.sums, desk.slopes, side.soft_of[0]
+    )
+    return off
+
+
+@compiled
+def _column_steps(side: Side, desk: Desk, span: tuple[int, int], children: int, coarse: float) -> float:
+    """Moves cells by the steps of their group, then finds the steps of their columns; returns how far these were off."""
+    steps, moves, ease, bounded = desk.row[2], desk.moves, side.ease, len(side.low) > 0
+    off = 0.0
+    for k in range(span[0], span[1]):
+        total, slope = _column_sum(side, desk.cut, steps, k)
+        if len(side.columns) == 0:
+            continue
+        slope *= ease[k]
+        gap = side.columns[k] - total
+        off = max(off, abs(gap))
+        move = gap / slope if slope > 0.0 else 0.0
+        if abs(gap) >= coarse or slope <= 0.0:
+            for j in range(children):
+                _note(side, desk.line, j, k, j, ease[k] * side.pace[j])
+            if slope <= 0.0:
+                move = _stuck_step(desk.line, children, gap, 0.0)
+            if abs(gap) >= coarse:
+                move += _repeated(desk.line, children, side.columns[k], 0.0, move, bounded, coarse)
+        moves[k] = ease[k] * move
+    return off
+
+
+@compiled
+def _column_sum(side: Side, cut: Floats, steps: Floats, k: int) -> tuple[float, float]:
+    """Moves a cell by the steps of its group and adds up its children, in an order that is always the same."""
+    numbers, low, high, pace, by = side.numbers, side.low, side.high, side.pace, side.ease[k]
+    if len(low) > 0:
+        for j in range(numbers.shape[1]):
+            x = numbers[k, j] + by * steps[0, j]
+            numbers[k, j] = x
+            cut[0, j] = min(max(x, low[k, j]), high[k, j])
+            cut[1, j] = pace[j] if low[k, j] < x < high[k, j] else 0.0
+    else:
+        for j in range(numbers.shape[1]):
+            x = numbers[k, j] + by * steps[0, j]
+            numbers[k, j] = x
+            cut[0, j] = max(x, 0.0)
+            cut[1, j] = pace[j] if x > 0.0 else 0.0
+    total, slope = 0.0, 0.0
+    quarter = numbers.shape[1] // 4
+    for j in range(quarter):
+        cut[0, j] = (cut[0, j] + cut[0, j + quarter]) + (cut[0, j + 2 * quarter] + cut[0, j + 3 * quarter])
+        cut[1, j] = (cut[1, j] + cut[1, j + quarter]) + (cut[1, j + 2 * quarter] + cut[1, j + 3 * quarter])
+    for j in range(quarter):
+        total += cut[0, j]
+        slope += cut[1, j]
+    return total, slope
+
+
+@compiled
+def _note(side: Side, line: Floats, at: int, k: int, child: int, ease: float) -> None:
+    """Notes one number of a sum on a line of its own."""
+    bounded = len(side.low) > 0
+    line[0, at] = side.numbers[k, child]
+    line[1, at] = ease
+    line[2, at] = side.low[k, child] if bounded else 0.0
+    line[3, at] = side.high[k, child] if bounded else np.inf
+
+
+@compiled
+def _repeated(
+    line: Floats, size: int, wanted: float, give: float, first: float, bounded: bool, coarse: float
+) -> float:
+    """Further steps of one multiplier, after a first that was large."""
+    move, last = first, first
+    for _ in range(1, STEPS):
+        total, slope = 0.0, 0.0
+        for i in range(size):
+            x = line[0, i] + line[1, i] * move
+            total += min(max(x, line[2, i]), line[3, i])
+            slope += line[1, i] if line[2, i] < x < line[3, i] else 0.0
+        gap = wanted - total - give * move
+        step = gap / (slope + give) if slope + give > 0.0 else _stuck_step(line, size, gap, move)
+        if bounded:
+            step = last = _held_back(step, last)
+        move += step
+        if abs(step if give > 0.0 else gap) < coarse:
+            break
+    return move - first
+
+
+@compiled
+def _stuck_step(line: Floats, size: int, gap: float, move: float) -> float:
+    """Where no number moves with its multiplier: the step to the nearest that will, and as far again."""
     nearest = np.inf
-    for k in range(len(label)):
-        if label[k] == which:
-            x = here[k] + shift[k]
-            if gap > 0.0 and x <= (bounds[0][k] if bounded else 0.0):
-                nearest = min(nearest, ((bounds[0][k] if bounded else 0.0) - x) / ease[k])
-            if gap < 0.0 and bounded and x >= bounds[1][k]:
-                nearest = min(nearest, (x - bounds[1][k]) / ease[k])
+    for i in range(size):
+        x = line[0, i] + line[1, i] * move
+        if gap > 0.0 and x <= line[2, i]:
+            nearest = min(nearest, (line[2, i] - x) / line[1, i])
+        if gap < 0.0 and x >= line[3, i]:
+            nearest = min(nearest, (x - line[3, i]) / line[1, i])
     if nearest == np.inf:
         return 0.0
     return nearest + gap if gap > 0.0 else gap - nearest
@@ -198,127 +411,3 @@ def _held_back(step: float, last: float) -> float:
     if step * last < 0.0 and abs(step) > abs(last) / 2:
         return -last / 2
     return step
-
-
-@compiled
-def _group_step(
-    here: Floats, shift: Floats, ease: Floats, group_of: Labels, wanted: Floats,
-    scratch: tuple[Floats, Floats], bounds: tuple[Floats, Floats], bounded: bool, coarse: float,
-) -> float:  # fmt: skip
-    """Puts right a child's groups; returns how far they were off."""
-    sums, slopes = scratch
-    span = (0, len(wanted))
-    last = np.zeros(len(wanted))
-    off = 0.0
-    for step in range(STEPS):
-        _add_up(here, shift, ease, group_of, scratch, span, bounds, bounded)
-        largest = 0.0
-        for i in range(len(wanted)):
-            gap = abs(wanted[i] - sums[i])
-            if step == 0:
-                off = max(off, gap)
-            largest = max(largest, gap)
-            if slopes[i] > 0.0:
-                sums[i] = (wanted[i] - sums[i]) / slopes[i]
-            elif gap > 0.0:
-                sums[i] = _stuck_step(here, shift, ease, group_of, i, wanted[i] - sums[i], bounds, bounded)
-            else:
-                sums[i] = 0.0
-            if bounded:
-                sums[i] = last[i] = _held_back(sums[i], last[i])
-        for k in range(len(group_of)):
-            if group_of[k] >= 0:
-                here[k] += ease[k] * sums[group_of[k]]
-        if largest < coarse:
-            break
-    return off
-
-
-@compiled
-def _soft_step(
-    here: Floats, shift: Floats, ease: Floats, soft_of: Labels, multiplier: Floats, wanted: Floats, pull: Floats,
-    span: tuple[int, int], scratch: tuple[Floats, Floats], bounds: tuple[Floats, Floats],
-    bounded: bool, coarse: float,
-) -> float:  # fmt: skip
-    """Puts right the multipliers of a child's soft sums of one kind; returns the largest first step."""
-    sums, slopes = scratch
-    last = np.zeros(span[1] - span[0])
-    off = 0.0
-    for step in range(STEPS):
-        _add_up(here, shift, ease, soft_of, scratch, span, bounds, bounded)
-        largest = 0.0
-        for i in range(span[0], span[1]):
-            if pull[i] <= 0.0:
-                sums[i] = 0.0
-                continue
-            gap = multiplier[i] / pull[i] + sums[i] - wanted[i]
-            sums[i] = -gap / (1.0 / pull[i] + slopes[i])
-            if bounded:
-                sums[i] = last[i - span[0]] = _held_back(sums[i], last[i - span[0]])
-            multiplier[i] += sums[i]
-            largest = max(largest, abs(sums[i]))
-        if step == 0:
-            off = largest
-        for k in range(len(soft_of)):
-            if soft_of[k] >= 0:
-                here[k] += ease[k] * sums[soft_of[k]]
-        if largest < coarse:
-            break
-    return off
-
-
-@compiled
-def _column_step(
-    here: Floats, column: Floats, ease: Floats, child_ease: Floats, wanted: Floats, low: Floats, high: Floats,
-    bounded: bool, coarse: float,
-) -> float:  # fmt: skip
-    """Puts right the columns: sums of a cell over all children; returns how far they were off."""
-    children, size = here.shape
-    sums, slopes, last, off = np.empty(size), np.empty(size), np.zeros(size), 0.0
-    for step in range(STEPS):
-        sums[:], slopes[:] = 0.0, 0.0
-        for child in range(children):
-            pace = child_ease[child]
-            for k in range(size):
-                x = here[child, k] + pace * ease[k] * column[k]
-                if bounded:
-                    sums[k] += min(max(x, low[child, k]), high[child, k])
-                    slopes[k] += pace * ease[k] if low[child, k] < x < high[child, k] else 0.0
-                else:
-                    sums[k] += max(x, 0.0)
-                    slopes[k] += pace * ease[k] if x > 0.0 else 0.0
-        largest = 0.0
-        for k in range(size):
-            gap = wanted[k] - sums[k]
-            if step == 0:
-                off = max(off, abs(gap))
-            largest = max(largest, abs(gap))
-            if slopes[k] > 0.0:
-                move = gap / slopes[k]
-            else:
-                move = _stuck_column(here, column, ease, child_ease, k, gap, low, high, bounded)
-            if bounded:
-                move = last[k] = _held_back(move, last[k])
-            column[k] += move
-        if largest < coarse:
-            break
-    return off
-
-
-@compiled
-def _stuck_column(
-    here: Floats, column: Floats, ease: Floats, child_ease: Floats, k: int, gap: float, low: Floats, high: Floats,
-    bounded: bool,
-) -> float:  # fmt: skip
-    """Where no child of a column moves with its multiplier: the step to the nearest that will, and as far again."""
-    nearest = np.inf
-    for child in range(len(here)):
-        pace = child_ease[child] * ease[k]
-        x = here[child, k] + pace * column[k]
-        if gap > 0.0 and x <= (low[child, k] if bounded else 0.0):
-            nearest = min(nearest, ((low[child, k] if bounded else 0.0) - x) / pace)
-        if gap < 0.0 and bounded and x >= high[child, k]:
-            nearest = min(nearest, (x - high[child, k]) / pace)
-    if nearest == np.inf:
-        return 0.0
-    return nearest + gap if gap > 0.0 else gap - nearest

@@ -45,9 +45,10 @@ class Dense:
         for levels, area in zip(self.tree.branches, leaf, strict=True):
             names = [one.name for one in levels]
             if level in names:
+                found = area
                 for one in levels[: names.index(level) : -1]:
-                    area = int(one.parents[area])
-                return area
+                    found = int(one.parents[found])
+                return found
         return 0
 
     def rows(self, level: str, free: Sequence[int], counted: Floats) -> Floats:

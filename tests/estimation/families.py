@@ -125,7 +125,9 @@ def written(families: Families, parent: int = 0) -> Written:
     each = np.eye(children)
     groups = [np.kron(each, families.group_of == group) for group in range(families.groups.shape[1])]
     soft = [np.kron(each, (families.soft_of == one).any(axis=0)) for one in range(families.soft.shape[1])]
-    columns = np.kron(np.ones((1, children)), np.eye(cells)) if len(families.columns) else np.zeros((0, children * cells))
+    columns = (
+        np.kron(np.ones((1, children)), np.eye(cells)) if len(families.columns) else np.zeros((0, children * cells))
+    )
     given = families.columns[parent] if len(families.columns) else np.zeros(0)
     bounded, room = len(families.low) > 0, np.zeros((0, children * cells))
     return Written(
@@ -155,7 +157,7 @@ def by_osqp(problem: Written) -> Floats:
         np.concatenate([problem.wanted, problem.high]),
         verbose=False, eps_abs=PRECISE, eps_rel=PRECISE, max_iter=200_000, polishing=True,
     )  # fmt: skip
-    found = solver.solve()
+    found = solver.solve(raise_error=False)
     if found.info.status != "solved":
         raise ArithmeticError(f"OSQP says: {found.info.status}")
     return np.asarray(found.x)

@@ -93,9 +93,7 @@ def _of_population(planned: Planned, rng: np.random.Generator, rows: int) -> Tru
             cells = rng.integers(0, tally.cells, count)
         else:
             assert atoms is not None or not population.columns
-            cells = (
-                atoms.cell(tally, tally.attributes).astype(np.int64) if atoms is not None else np.zeros(count, int)
-            )
+            cells = atoms.cell(tally, tally.attributes).astype(np.int64) if atoms is not None else np.zeros(count, int)
         inside = cells >= 0
         for level in tally.levels or (None,):
             places = _places(tally.spine, level, leaves)

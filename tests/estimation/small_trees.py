@@ -111,20 +111,24 @@ def best_estimates(found: Fit, *, families: int | None = None) -> dict[str, Floa
     best = {found.whole.name: found.best_of_whole()}
 
     def descend(above: Stage) -> None:
-        for branch, (level, lower) in enumerate(above.below):
-            parts = []
-            for first in range(0, above.areas, families or above.areas):
-                parents = (first, min(first + (families or above.areas), above.areas))
-                children = found.subtree(lower, int(level.starts[parents[0]]), int(level.starts[parents[1]]))
-                given = best[above.name][slice(*parents)]
-                parts.append(
-                    found.best_of_children(above, branch, parents=parents, best=given, subtree=children)
-                )
+        few = families or above.areas
+        ranges = [(first, min(first + few, above.areas)) for first in range(0, above.areas, few)]
+        for branch, (_, lower) in enumerate(above.below):
+            parts = [_children(found, above, branch, parents, best[above.name]) for parents in ranges]
             best[lower.name] = np.concatenate(parts)
             descend(lower)
 
     descend(found.whole)
     return best
+
+
+def _children(found: Fit, above: Stage, branch: int, parents: tuple[int, int], best: Floats) -> Floats:
+    """The best estimates of the children of some parents."""
+    level, lower = above.below[branch]
+    starts = level.starts[parents[0] : parents[1] + 1]
+    total = found.sum_of_subtrees(lower, starts)
+    added, which = found.corrections(above, branch, parents=parents, best=best[slice(*parents)], total=total)
+    return found.subtree(lower, int(starts[0]), int(starts[-1])) + added[which]
 
 
 def random_small(rng: np.random.Generator, *, branches: int = 1, least_children: int = 1) -> Small:
@@ -169,9 +173,7 @@ def random_core(rng: np.random.Generator) -> npt.NDArray[np.int64]:
     return combinations[possible]
 
 
-def random_margin(
-    rng: np.random.Generator, name: str, sizes: tuple[int, ...], core: npt.NDArray[np.int64]
-) -> Margin:
+def random_margin(rng: np.random.Generator, name: str, sizes: tuple[int, ...], core: npt.NDArray[np.int64]) -> Margin:
     """Some free attributes in full; each core attribute recoded, with some codes outside, in full or left out."""
     free = tuple(axis for axis in range(len(sizes)) if rng.random() < 0.5)
     cells = np.ones((1, len(core)))

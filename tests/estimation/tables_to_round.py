@@ -61,7 +61,9 @@ def random_table(
     group_of = rng.integers(0, groups, size[1])
     group_of[0] = groups - 1
     mixture = sum(share * _shuffled(rng, whole, group_of) for share in rng.dirichlet(np.ones(4)))
-    return fractions(np.asarray(mixture), group_of=group_of, groups=_sums(whole, group_of, groups), columns=whole.sum(0)[None])
+    return fractions(
+        np.asarray(mixture), group_of=group_of, groups=_sums(whole, group_of, groups), columns=whole.sum(0)[None]
+    )
 
 
 def _sums(numbers: Floats, label: npt.NDArray[np.int64], count: int) -> Floats:

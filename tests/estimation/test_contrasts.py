@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimation.coordinates import Coordinates
@@ -18,6 +18,7 @@ Sizes = tuple[int, ...]
 
 shapes = st.lists(st.integers(1, 5), max_size=3).map(tuple)
 seeds = st.integers(0, 2**32 - 1)
+quick = settings(deadline=None, max_examples=50)
 
 
 def there(numbers: Floats, sizes: Sizes) -> Floats:
@@ -42,6 +43,7 @@ def matrix_of(sizes: Sizes) -> Floats:
 
 
 @given(sizes=shapes, seed=seeds)
+@quick
 def test_contrasts_lead_back_to_the_numbers_they_came_from(sizes: Sizes, seed: int) -> None:
     numbers = np.random.default_rng(seed).normal(0, 1000, (3, prod(sizes)))
     assert back(there(numbers, sizes), sizes) == pytest.approx(numbers, abs=1e-8)
@@ -49,6 +51,7 @@ def test_contrasts_lead_back_to_the_numbers_they_came_from(sizes: Sizes, seed: i
 
 
 @given(sizes=shapes)
+@quick
 def test_the_first_is_the_sum_of_all(sizes: Sizes) -> None:
     assert matrix_of(sizes)[0] == pytest.approx(np.ones(prod(sizes)))
 
@@ -63,6 +66,7 @@ def test_contrasts_are_orthonormal_and_at_right_angles_to_the_sum(size: int) -> 
 
 
 @given(sizes=shapes)
+@quick
 def test_contrasts_of_several_attributes_are_products_of_those_of_each(sizes: Sizes) -> None:
     expected = np.ones((1, 1))
     for size in sizes:
@@ -71,6 +75,7 @@ def test_contrasts_of_several_attributes_are_products_of_those_of_each(sizes: Si
 
 
 @given(sizes=shapes)
+@quick
 def test_independent_noise_stays_independent_with_the_dilution_that_is_claimed(sizes: Sizes) -> None:
     axes = tuple(range(len(sizes)))
     coordinates = Coordinates.seen_by(sizes, [axes])
@@ -80,6 +85,7 @@ def test_independent_noise_stays_independent_with_the_dilution_that_is_claimed(s
 
 
 @given(sizes=shapes, data=st.data())
+@quick
 def test_a_coarser_margin_sees_its_contrasts_where_the_finer_one_does(sizes: Sizes, data: st.DataObject) -> None:
     axes = tuple(range(len(sizes)))
     kept = tuple(axis for axis in axes if data.draw(st.booleans()))
@@ -95,6 +101,7 @@ def test_a_coarser_margin_sees_its_contrasts_where_the_finer_one_does(sizes: Siz
 
 
 @given(sizes=shapes.filter(len), data=st.data())
+@quick
 def test_two_cells_covary_as_the_parts_say(sizes: Sizes, data: st.DataObject) -> None:
     axes = tuple(range(len(sizes)))
     coordinates = Coordinates.seen_by(sizes, [axes])

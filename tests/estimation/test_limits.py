@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from estimation.errors import Infeasible
 from estimation.histogram import Link
 from estimation.limits import Limited, handed_on, pushed_up
-from estimation.settling import Limits, implied
+from estimation.passes import Pass
+from estimation.settling import Family, Limits, Seen, bounds_of, implied
 from estimation.tree import Level, Tree
 
 Floats = npt.NDArray[np.float64]
@@ -64,8 +65,8 @@ def test_no_table_within_the_bounds_is_outside_what_they_imply(
 ) -> None:
     """Every table of four small numbers that keeps the bounds keeps the implied ones."""
     low, high = [min(one) for one in bounds], [max(one) for one in bounds]
-    least, most = implied(Limits(np.array(limits, np.int32), np.array([low], float), np.array([high], float)),
-                          np.array(of_cell, np.int32), 3)  # fmt: skip
+    given_bounds = Limits(labels(*limits), np.array([low], float), np.array([high], float))
+    least, most = implied(given_bounds, labels(*of_cell), 3)
     tables = np.array(list(product(range(4), repeat=4)))
     limited = np.stack([tables[:, np.array(limits) == one].sum(axis=1) for one in range(3)], axis=1)
     held = [one in limits for one in range(3)]
@@ -77,9 +78,6 @@ def test_no_table_within_the_bounds_is_outside_what_they_imply(
 
 @pytest.mark.xfail(reason="a least number is claimed as if the rest of the group could not be negative")
 def test_where_numbers_may_be_negative_a_part_of_a_group_says_nothing_about_it() -> None:
-    from estimation.passes import Pass
-    from estimation.settling import Family, Seen, bounds_of
-
     total = Pass(1, labels(0, 0), labels(), 0, ())
     exact = Limits(labels(0, -1), np.array([[5.0]]), np.array([[5.0]]))
     family = Family(
@@ -171,9 +169,8 @@ SECOND = Link(later=2, earlier=1, groups=1, here=labels(0, 0), there=labels(0, 0
 
 
 def test_an_earlier_histogram_keeps_what_a_later_one_needs() -> None:
-    own = limited(histogram=1, of_cell=labels(0, 1, 2), town=([1, 2, 3], [4, 5, 6]))
-    (low, high) = np.array([[1.0, 2, 3]]), np.array([[4.0, 5, 6]])
-    own = Limited("a rule", 1, own.of_cell, {"town": (low, high)})
+    bounds = np.array([[1.0, 2, 3]]), np.array([[4.0, 5, 6]])
+    own = Limited("a rule", 1, labels(0, 1, 2), {"town": bounds})
     first, second = handed_on([own], histograms(None, FIRST))
     assert first is own
     assert (second.histogram, second.of_cell.tolist()) == (0, [0, 1, 1, 0])

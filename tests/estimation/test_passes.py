@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,6 @@ def test_a_histogram_of_one_cell_has_one_pass() -> None:
 
 
 def test_what_must_be_settled_comes_coarse_before_fine_whatever_the_order() -> None:
-    assert chain(must=("001122", "000111")[::-1]) != chain(must=("001123", "000011"))
     assert chain(must=("001123", "000011")) == [TOTAL, "000011", "001123", ALL]
     assert chain(must=("000011", "001123")) == [TOTAL, "000011", "001123", ALL]
     assert chain(must=("000011", "000011", TOTAL, ALL)) == [TOTAL, "000011", ALL]
@@ -101,8 +100,8 @@ def test_every_link_of_a_chain_refines_the_one_before_and_is_finer(must: list[La
     counts = [len(np.unique(one)) for one in found]
     assert counts[0] == 1
     assert counts[-1] == CELLS
-    assert all(a < b for a, b in zip(counts[:-1], counts[1:], strict=True))
-    assert all(refines(fine, coarse) for coarse, fine in zip(found[:-1], found[1:], strict=True))
+    assert all(a < b for a, b in pairwise(counts))
+    assert all(refines(fine, coarse) for coarse, fine in pairwise(found))
     for one in must:
         assert any(groups_of(joint([one], CELLS)) == groups_of(link) for link in found)
 
@@ -132,7 +131,7 @@ def test_crossing_partitions_meet_where_unions_of_both_agree() -> None:
 def test_groups_that_hold_a_cell_outside_the_margin_are_unseen() -> None:
     found = met("0.1122", "001122")
     assert (written(found.sum_of), written(found.fold), found.sums) == (".01", ".01", 2)
-    assert met("......".replace(".", "0", 1), "000111").sums == 0
+    assert met("0.....", "000111").sums == 0
 
 
 def test_a_margin_cell_that_no_cell_counts_in_is_left_out() -> None:
@@ -193,7 +192,9 @@ def test_a_pass_sees_of_a_margin_what_it_can_tell_and_its_noise() -> None:
 
 
 def test_what_an_earlier_pass_settled_is_not_aimed_at_again() -> None:
-    passes = passes_of(chain_of(CELLS, must=[], may=[partition("000111")]), [sight("halves", "000111"), sight("all", ALL)])
+    passes = passes_of(
+        chain_of(CELLS, must=[], may=[partition("000111")]), [sight("halves", "000111"), sight("all", ALL)]
+    )
     assert [[aim.margin for aim in one.aims] for one in passes] == [[0, 1], [0, 1], [1]]
 
 

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 Made = Callable[[np.random.Generator], Fractions]
 
 KINDS: dict[str, Made] = {
-    "plain": lambda rng: random_table(rng),
+    "plain": random_table,
     "many groups": lambda rng: random_table(rng, groups=4),
     "bounds": lambda rng: with_bounds(rng, random_table(rng)),
     "tight bounds": lambda rng: tight(random_table(rng)),

@@ -1,0 +1,275 @@
+"""What every release promises of its published numbers, checked in plain code: sentences about all that is broken.
+
+Tables are compared through the rows they count: a table's cells are looked up for every kind of row that can occur,
+and sums of two tables that surely hold the same rows must be the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from estimation.atoms import Atoms
+from estimation.measurement import ExactNumbers
+from estimation.problem import Planned
+from estimation.release import Estimated
+from estimation.settling import TOLERANCE
+from release_specs.domain import Hierarchy
+from release_specs.language.phrases import TablePart
+from release_specs.tallies import EXACT, Tally
+
+Numbers = npt.NDArray[np.float64] | npt.NDArray[np.int64]
+Labels = npt.NDArray[np.int64]
+Reader = Callable[[Tally, str | None], Numbers]
+Cells = Callable[[Planned, Sequence[Tally]], list[Labels]]
+"""For some tallies of a population, the cell of each kind of row that can occur; negative for none."""
+CLOSE = 1e-6
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Two tallies of one population at a place that both have, and the cells of every kind of row in both."""
+
+    planned: Planned
+    pair: tuple[Tally, Tally]
+    levels: tuple[str | None, str | None]
+    cells: tuple[Labels, Labels]
+
+    def __str__(self) -> str:
+        return f"{self.pair[0].name} and {self.pair[1].name} at {self.levels[0]}"
+
+
+def cells_by_atoms(planned: Planned, tallies: Sequence[Tally]) -> list[Labels]:
+    """Cells as the product reads them off its atoms."""
+    populations = planned.design.populations
+    nodes = set().union(*(populations.nodes_of(tally) for tally in tallies))
+    atoms = Atoms.all_of(populations, planned.population, nodes)
+    return [atoms.cell(tally, tally.attributes).astype(np.int64) for tally in tallies]
+
+
+def broken(found: Estimated, exact: Sequence[ExactNumbers] = (), *, cells_of: Cells = cells_by_atoms) -> list[str]:
+    """Everything that a release breaks of what it promises; nothing at all where it is sound."""
+    estimates: Reader = found.estimate
+    return [
+        *_not_whole(found),
+        *_levels_that_do_not_add_up(found, found.value, 0),
+        *_levels_that_do_not_add_up(found, estimates, CLOSE),
+        *_disagreeing(found, cells_of),
+        *_impossible_but_published(found, cells_of),
+        *_broken_rules(found),
+        *_missed_totals(found, exact),
+        *_unsettled(found),
+    ]
+
+
+def _numbers(found: Estimated) -> Iterator[tuple[Tally, str | None]]:
+    for tally in found.problem.tallies:
+        for level in tally.levels or (None,):
+            yield tally, level
+
+
+def _not_whole(found: Estimated) -> Iterator[str]:
+    for tally, level in _numbers(found):
+        value = found.value(tally, level)
+        if value.shape != (tally.areas(level), tally.cells) or not np.issubdtype(value.dtype, np.integer):
+            yield f"{tally.name} at {level} is no table of whole numbers"
+        if (tally.adds is None or tally.adds.bounds[0] >= 0) and (value < 0).any():
+            yield f"{tally.name} at {level} has a negative number"
+
+
+def ancestors(spine: Hierarchy, upper: str, lower: str) -> Labels:
+    """For each area of a level the number of the area of a larger level that holds it."""
+    first, last = spine.levels.index(upper), spine.levels.index(lower)
+    found = []
+    for area in spine.areas[lower]:
+        now = area
+        for depth in range(last - 1, first - 1, -1):
+            now = next(one for one in spine.areas[spine.levels[depth]] if one.code == now.parent)
+        found.append([one.code for one in spine.areas[upper]].index(now.code))
+    return np.array(found)
+
+
+def _levels_that_do_not_add_up(found: Estimated, read: Reader, close: float) -> Iterator[str]:
+    for tally in found.problem.tallies:
+        for upper, lower in zip(tally.levels, tally.levels[1:], strict=False):
+            assert tally.spine is not None
+            above, below = read(tally, upper), read(tally, lower)
+            total = np.zeros_like(above)
+            np.add.at(total, ancestors(tally.spine, upper, lower), below)
+            if not np.abs(total - above).max() <= close * max(1, np.abs(above).max()):
+                yield f"{tally.name}: {lower} does not add up to {upper}"
+
+
+def shared_places(found: Estimated, cells_of: Cells = cells_by_atoms) -> Iterator[Shared]:
+    """Every pair of tallies of one population at every place where both are published."""
+    for planned in found.problem.populations:
+        for one, other in combinations(planned.population.tallies, 2):
+            both = _common_levels(one, other)
+            if both and planned.population.key.alone is None:
+                first, second = cells_of(planned, (one, other))
+                for levels in both:
+                    yield Shared(planned, (one, other), levels, (first, second))
+
+
+def _common_levels(one: Tally, other: Tally) -> list[tuple[str | None, str | None]]:
+    """The levels of both on one spine; of two spines or none their wholes."""
+    mine, theirs = one.levels or (None,), other.levels or (None,)
+    if one.spine is not None and other.spine is not None and one.spine.name == other.spine.name:
+        return [(level, level) for level in mine if level in theirs]
+    wholes = [(a, b) for a in mine for b in theirs if one.areas(a) == other.areas(b) == 1]
+    return wholes[:1]
+
+
+def _disagreeing(found: Estimated, cells_of: Cells) -> Iterator[str]:
+    for shared in shared_places(found, cells_of):
+        first, second = shared.cells
+        crossing = set(shared.planned.arrangement.crossing)
+        held = [shared.planned.design.populations.nodes_of(tally) for tally in shared.pair]
+        sums = same_sums(first, second, (shared.pair[0].cells, shared.pair[1].cells))
+        readers: list[tuple[str, Reader, float]] = [("estimates", found.estimate, CLOSE)]
+        if not (held[0] & held[1] & crossing):
+            readers.append(("numbers", found.value, 0.0))
+        for words, read, close in readers:
+            one, other = (read(tally, level) for tally, level in zip(shared.pair, shared.levels, strict=True))
+            off = np.abs(_folded(one, sums[0]) - _folded(other, sums[1])).max(initial=0)
+            if not off <= close * max(1, np.abs(one).max()):
+                yield f"{words} of {shared} are off by {off}"
+            if words == "numbers" and shared.pair[0].adds is None:
+                yield from _parts_above_their_whole(shared, one, other)
+
+
+def same_sums(first: Labels, second: Labels, sizes: tuple[int, int]) -> tuple[Labels, Labels]:
+    """For the cells of two tables the finest sums that hold the same rows in both; negative for none."""
+    nodes = sizes[0] + sizes[1] + 2  # the last two stand for rows outside either table
+    one = np.where(first >= 0, first, nodes - 2)
+    other = np.where(second >= 0, sizes[0] + second, nodes - 1)
+    links = coo_array((np.ones(len(one)), (one, other)), shape=(nodes, nodes))
+    _, group = connected_components(links, directed=False)
+    inside = (group != group[nodes - 2]) & (group != group[nodes - 1])
+    inside[np.setdiff1d(np.arange(nodes), np.concatenate([one, other]))] = False  # no row is ever there
+    labels = np.where(inside, group, -1)[: nodes - 2]
+    _, packed = np.unique(labels, return_inverse=True)
+    packed = np.where(labels >= 0, packed - (labels.min() < 0), -1)
+    return packed[: sizes[0]], packed[sizes[0] :]
+
+
+def _folded(numbers: Numbers, labels: Labels) -> Numbers:
+    out = np.zeros((len(numbers), int(labels.max(initial=-1)) + 1), numbers.dtype)
+    np.add.at(out.T, labels[labels >= 0], numbers.T[labels >= 0])
+    return out
+
+
+def _parts_above_their_whole(shared: Shared, one: Numbers, other: Numbers) -> Iterator[str]:
+    """A cell all of whose rows another table counts never exceeds the cells of that table that hold them."""
+    for place, part, whole, (mine, theirs) in ((0, one, other, shared.cells), (1, other, one, shared.cells[::-1])):
+        if not _is_decided_by(shared, shared.pair[place], shared.pair[1 - place]):
+            continue
+        cells = np.setdiff1d(mine, [-1, *mine[theirs < 0]])
+        pairs = np.unique(np.stack([mine, theirs])[:, np.isin(mine, cells)], axis=1)
+        covering = coo_array((np.ones(pairs.shape[1]), pairs), shape=(part.shape[1], whole.shape[1])).tocsr()
+        if (part[:, cells] > (covering @ whole.T)[cells].T + 0.5).any():
+            yield f"a cell of {shared.pair[place].name} exceeds the whole it is part of: {shared}"
+
+
+def _is_decided_by(shared: Shared, part: Tally, whole: Tally) -> bool:
+    """Whether columns of the whole's table alone decide who is in the part."""
+    populations = shared.planned.design.populations
+    nodes = {node for one in populations.conditions_of(part) for node in populations.meanings.nodes(part.entity, one)}
+    usable = set() if part.usable is None else {populations.meanings.node(part.entity, part.usable)}
+    return nodes | usable <= populations.nodes_of(whole)
+
+
+def _impossible_but_published(found: Estimated, cells_of: Cells) -> Iterator[str]:
+    for planned in found.problem.populations:
+        for tally in planned.population.tallies:
+            if planned.population.key.alone is None:
+                (cells,) = cells_of(planned, [tally])
+                never = np.setdiff1d(np.arange(tally.cells), cells)
+                for level in tally.levels or (None,):
+                    if found.value(tally, level)[:, never].any():
+                        yield f"{tally.name} at {level} has rows in an impossible cell"
+
+
+def rule_sides(found: Estimated) -> Iterator[tuple[str, str, Numbers, Numbers]]:
+    """For every rule between tables and every level its words, its relation and both sides' published sums."""
+    counts = [tally for tally in found.problem.tallies if tally.statistic == "count"]
+    for rule in found.problem.spec.rules:
+        if not isinstance(rule.right, TablePart):
+            continue
+        for one in (tally for tally in counts if tally.table == rule.left.table):
+            for other in (tally for tally in counts if tally.table == rule.right.table):
+                for levels in _rule_levels(one, other):
+                    left = _summed(found.value(one, levels), one, rule.left, other, rule.right)
+                    right = _summed(found.value(other, levels), other, rule.right, one, rule.left)
+                    yield f"{rule} at {levels}", rule.relation, left, right
+
+
+def _rule_levels(one: Tally, other: Tally) -> list[str | None]:
+    if one.spine is None and other.spine is None:
+        return [None]
+    same = one.spine is not None and other.spine is not None and one.spine.name == other.spine.name
+    return [level for level in one.levels if same and level in other.levels]
+
+
+def _summed(numbers: Numbers, tally: Tally, part: TablePart, other: Tally, beside: TablePart) -> Numbers:
+    """A side of a rule: fixed codes picked, shared attributes kept without "not stated", all others summed."""
+    cube = numbers[:, : int(np.prod(tally.shape))].reshape(len(numbers), *tally.shape)
+    fixed = dict(part.where)
+    kept = []
+    for attribute in reversed(tally.attributes):
+        axis = 1 + tally.attributes.index(attribute)
+        codes = [category.code for category in attribute.categories]
+        if attribute.name in fixed:
+            cube = cube.take(codes.index(fixed[attribute.name]), axis=axis)
+        elif attribute in other.attributes and attribute.name not in dict(beside.where):
+            cube = cube.take(range(len(codes)), axis=axis)
+            kept.insert(0, attribute.name)
+        else:
+            cube = cube.sum(axis=axis)
+    return cube.transpose(0, *(1 + np.argsort(kept, kind="stable"))).reshape(len(numbers), -1)
+
+
+def _broken_rules(found: Estimated) -> Iterator[str]:
+    for words, relation, left, right in rule_sides(found):
+        met = {"<=": left <= right, ">=": left >= right, "=": left == right}[relation]
+        if not met.all():
+            yield f"rule {words} is broken"
+
+
+def _missed_totals(found: Estimated, exact: Sequence[ExactNumbers]) -> Iterator[str]:
+    for one in exact:
+        if not np.array_equal(found.value(one.tally, one.level), one.numbers):
+            yield f"{one.tally.name} at {one.level} is not the exact total"
+        if not np.allclose(found.estimate(one.tally, one.level), one.numbers, atol=CLOSE):
+            yield f"the estimate of {one.tally.name} at {one.level} is not the exact total"
+
+
+def _unsettled(found: Estimated) -> Iterator[str]:
+    """Every family of every level has a certificate, and no sum was off by more than the tolerance."""
+    for one in found.done:
+        tree = one.planned.forest.tree
+        families = {tree.whole: 1} | {level.name: level.above for branch in tree.branches for level in branch}
+        for level, expected in families.items():
+            mine = [found for found in one.settled.certificates if found.level == level and found.depth == 0]
+            count = sum(len(found.off) for found in mine)
+            if count != expected * len(one.planned.histograms):
+                yield f"{one.planned.population.name}: {count} of {expected} families of {level} have a certificate"
+        for certificate in one.settled.certificates:
+            if not (certificate.off < TOLERANCE).all():
+                yield f"{one.planned.population.name}: {certificate.level} was off by {certificate.off.max()}"
+
+
+def exact_numbers_of(tallies: Sequence[Tally], truth: dict[tuple[str, str | None], Labels]) -> list[ExactNumbers]:
+    """The exact totals among some tallies."""
+    return [
+        ExactNumbers(tally, level, truth[tally.name, level])
+        for tally in tallies
+        if tally.table == EXACT
+        for level in tally.levels or (None,)
+    ]
