@@ -259,3 +259,13 @@ def peers_noises(epsilon: Fraction) -> dict[tuple[str, str], Noise]:
     percent = {"tract": 5, "county": 5, "state": 3, "nation": 2}
     found = {("total", level): Noise(LaplaceLaw(100 / (epsilon * share))) for level, share in percent.items()}
     return {**found, ("cells", "tract"): Noise(LaplaceLaw(100 / (epsilon * 35)))}
+
+
+def census_bed(counties: int, tracts: int, areas: int, persons: int) -> Bed:
+    """A state with a made-up population."""
+    return bed(census_shape(counties, tracts, areas), census_population(areas, persons, seed=1))
+
+
+def equal(made: Bed) -> dict[str, Fraction]:
+    """The same share for every level."""
+    return dict.fromkeys(made.shape.levels, Fraction(1, len(made.shape.levels)))

@@ -41,15 +41,41 @@ class Arrangement:
 def arrange(
     tables: Iterable[Nodes], sizes: Mapping[Node, int], *, first: Collection[Nodes] = (), most: int = MOST_CELLS
 ) -> Arrangement:
-    """Puts tables, each given by its columns, into histograms. One that holds a set of `first` is settled first."""
-    held = list(tables) or [frozenset()]
-    while True:
-        links = _spanning_tree(held)
-        crossing = _unconnected(held, links)
-        merged = _merged(held, crossing[0], sizes, most) if crossing else None
+    """Puts tables, each given by its columns, into histograms. One that holds a set of `first` is settled first.
+
+    Tables that share no column, directly or through others, are arranged apart; they share only their total. Where a
+    set of tables cannot be made a tree within `most` cells it stays as it is, and its crossing columns are named.
+    """
+    held: list[Nodes] = []
+    crossing: list[Node] = []
+    for together in _connected(list(tables) or [frozenset()]):
+        merged = _as_tree(together, sizes, most)
         if merged is None:
-            return Arrangement(_in_order(held, links, first), crossing)
+            crossing += _unconnected(together, _spanning_tree(together))
+        held += together if merged is None else merged
+    return Arrangement(_in_order(held, _spanning_tree(held), first), tuple(crossing))
+
+
+def _connected(tables: Sequence[Nodes]) -> list[list[Nodes]]:
+    """Tables that share columns, directly or through others."""
+    found: list[tuple[Nodes, list[Nodes]]] = []
+    for table in tables:
+        mine = [one for one in found if one[0] & table]
+        columns = table.union(*(one[0] for one in mine))
+        found = [one for one in found if one not in mine]
+        found.append((columns, [*(part for one in mine for part in one[1]), table]))
+    return [held for _, held in found]
+
+
+def _as_tree(tables: Sequence[Nodes], sizes: Mapping[Node, int], most: int) -> list[Nodes] | None:
+    """The tables with some merged so that they form a join tree; None where that takes too many cells."""
+    held = list(tables)
+    while crossing := _unconnected(held, _spanning_tree(held)):
+        merged = _merged(held, crossing[0], sizes, most)
+        if merged is None:
+            return None
         held = merged
+    return held
 
 
 def _spanning_tree(held: Sequence[Nodes]) -> list[tuple[int, int]]:

@@ -91,6 +91,10 @@ class Side(NamedTuple):
     pull: Floats
     multiplier: Floats
     """Of soft sums: (sum, child)."""
+    rows: Integers
+    """(kind of sum, place): the cells, sum by sum."""
+    bounds: Integers
+    """Where the cells of each soft sum begin and end there."""
 
 
 class Desk(NamedTuple):
@@ -175,6 +179,7 @@ def _side_by_side(families: Families, parent: int, span: tuple[int, int], cells:
         for k in range(len(cells)):
             if families.soft_of[kind, cells[k]] >= 0:
                 soft_of[kind, k] = families.soft_of[kind, cells[k]]
+    rows, bounds = _sorted(soft_of, sums)
     return Side(
         _picked(families.targets, span, cells, width, -np.inf),
         _picked(families.low, span, cells, width, 0.0) if bounded else none,
@@ -188,7 +193,24 @@ def _side_by_side(families: Families, parent: int, span: tuple[int, int], cells:
         _turned(families.soft, span, width, 0.0),
         _turned(families.pull, span, width, 0.0),
         np.zeros((sums, width)),
+        rows,
+        bounds,
     )
+
+
+@compiled
+def _sorted(soft_of: Labels, count: int) -> tuple[Integers, Integers]:
+    """For each kind the cells sum by sum, and where each sum begins and ends."""
+    rows, bounds = np.zeros(soft_of.shape, np.int64), np.zeros((count + 1, 2), np.int64)
+    for kind in range(len(soft_of)):
+        rows[kind] = np.argsort(soft_of[kind], kind="mergesort")
+        last = -1
+        for place in range(soft_of.shape[1]):
+            label = soft_of[kind, rows[kind, place]]
+            if label != last:
+                bounds[label, 0], last = place, label
+            bounds[label, 1] = place + 1
+    return rows, bounds
 
 
 @compiled
@@ -252,10 +274,10 @@ def _add_up(
 @compiled
 def _soft_step(side: Side, desk: Desk, kind: int, i: int, children: int, coarse: float) -> float:
     """Puts right the multipliers of one soft sum; returns the largest first step."""
-    steps, multiplier = desk.steps, side.multiplier
+    steps, multiplier, pull, soft, sums, slopes = desk.steps, side.multiplier, side.pull, side.soft, desk.sums, desk.slopes
     for j in range(steps.shape[1]):
-        gap = side.pull[i, j] * (side.soft[i, j] - desk.sums[i, j]) - multiplier[i, j]
-        step = gap / (1.0 + side.pull[i, j] * desk.slopes[i, j])
+        gap = pull[i, j] * (soft[i, j] - sums[i, j]) - multiplier[i, j]
+        step = gap / (1.0 + pull[i, j] * slopes[i, j])
         steps[i, j] = step
         multiplier[i, j] += step
     largest = 0.0
@@ -264,11 +286,8 @@ def _soft_step(side: Side, desk: Desk, kind: int, i: int, children: int, coarse:
     if largest >= coarse:
         for j in range(children):
             if abs(steps[i, j]) >= coarse:
-                size = 0
-                for k in range(len(side.ease)):
-                    if side.soft_of[kind, k] == i:
-                        _note(side, desk.line, size, k, j, side.ease[k])
-                        size += 1
+                rows = side.rows[kind, side.bounds[i, 0] : side.bounds[i, 1]]
+                size = _note(side, desk.line, rows, j)
                 give = 1.0 / side.pull[i, j]
                 wanted = side.soft[i, j] - give * (multiplier[i, j] - steps[i, j])
                 more = _repeated(desk.line, size, wanted, give, steps[i, j], len(side.low) > 0, coarse)
@@ -293,9 +312,7 @@ def _group_step(side: Side, desk: Desk, group: int, children: int, coarse: float
             off = max(off, abs(sums[0, j]))
         for j in range(children):
             if abs(sums[0, j]) >= coarse or (slopes[0, j] <= 0.0 and sums[0, j] != 0.0):
-                for k in range(span[0], span[1]):
-                    _note(side, desk.line, k - span[0], k, j, side.ease[k])
-                size, bounded = span[1] - span[0], len(side.low) > 0
+                size, bounded = _note(side, desk.line, np.arange(span[0], span[1]), j), len(side.low) > 0
                 if slopes[0, j] <= 0.0:
                     steps[0, j] = _stuck_step(desk.line, size, sums[0, j], 0.0)
                 if abs(sums[0, j]) >= coarse:
@@ -310,31 +327,32 @@ def _group_step(side: Side, desk: Desk, group: int, children: int, coarse: float
 @compiled
 def _column_steps(side: Side, desk: Desk, span: tuple[int, int], children: int, coarse: float) -> float:
     """Moves cells by the steps of their group, then finds the steps of their columns; returns how far these were off."""
-    steps, moves, ease, bounded = desk.row[2], desk.moves, side.ease, len(side.low) > 0
-    off = 0.0
+    steps, moves, cut, line = desk.row[2], desk.moves, desk.cut, desk.line
+    numbers, low, high, ease, pace, columns = side.numbers, side.low, side.high, side.ease, side.pace, side.columns
+    off, bounded = 0.0, len(low) > 0
     for k in range(span[0], span[1]):
-        total, slope = _column_sum(side, desk.cut, steps, k)
-        if len(side.columns) == 0:
+        total, slope = _column_sum(numbers, low, high, pace, ease[k], cut, steps, k)
+        if len(columns) == 0:
             continue
         slope *= ease[k]
-        gap = side.columns[k] - total
+        gap = columns[k] - total
         off = max(off, abs(gap))
         move = gap / slope if slope > 0.0 else 0.0
         if abs(gap) >= coarse or slope <= 0.0:
-            for j in range(children):
-                _note(side, desk.line, j, k, j, ease[k] * side.pace[j])
+            _note_column(side, line, k, children)
             if slope <= 0.0:
-                move = _stuck_step(desk.line, children, gap, 0.0)
+                move = _stuck_step(line, children, gap, 0.0)
             if abs(gap) >= coarse:
-                move += _repeated(desk.line, children, side.columns[k], 0.0, move, bounded, coarse)
+                move += _repeated(line, children, columns[k], 0.0, move, bounded, coarse)
         moves[k] = ease[k] * move
     return off
 
 
 @compiled
-def _column_sum(side: Side, cut: Floats, steps: Floats, k: int) -> tuple[float, float]:
+def _column_sum(
+    numbers: Floats, low: Floats, high: Floats, pace: Floats, by: float, cut: Floats, steps: Floats, k: int
+) -> tuple[float, float]:
     """Moves a cell by the steps of its group and adds up its children, in an order that is always the same."""
-    numbers, low, high, pace, by = side.numbers, side.low, side.high, side.pace, side.ease[k]
     if len(low) > 0:
         for j in range(numbers.shape[1]):
             x = numbers[k, j] + by * steps[0, j]
@@ -359,13 +377,29 @@ def _column_sum(side: Side, cut: Floats, steps: Floats, k: int) -> tuple[float, 
 
 
 @compiled
-def _note(side: Side, line: Floats, at: int, k: int, child: int, ease: float) -> None:
-    """Notes one number of a sum on a line of its own."""
-    bounded = len(side.low) > 0
-    line[0, at] = side.numbers[k, child]
-    line[1, at] = ease
-    line[2, at] = side.low[k, child] if bounded else 0.0
-    line[3, at] = side.high[k, child] if bounded else np.inf
+def _note(side: Side, line: Floats, rows: Integers, child: int) -> int:
+    """Notes a child's numbers of some cells on a line; returns how many."""
+    numbers, low, high, ease, bounded = side.numbers, side.low, side.high, side.ease, len(side.low) > 0
+    for i in range(len(rows)):
+        k = rows[i]
+        line[0, i] = numbers[k, child]
+        line[1, i] = ease[k]
+        line[2, i] = low[k, child] if bounded else 0.0
+        line[3, i] = high[k, child] if bounded else np.inf
+    return len(rows)
+
+
+@compiled
+def _note_column(side: Side, line: Floats, k: int, children: int) -> int:
+    """Notes the children's numbers of one cell on a line; returns how many."""
+    numbers, low, high, pace, bounded = side.numbers, side.low, side.high, side.pace, len(side.low) > 0
+    ease = side.ease[k]
+    for j in range(children):
+        line[0, j] = numbers[k, j]
+        line[1, j] = ease * pace[j]
+        line[2, j] = low[k, j] if bounded else 0.0
+        line[3, j] = high[k, j] if bounded else np.inf
+    return children
 
 
 @compiled

@@ -21,6 +21,7 @@ from release_specs.checks import (
     publication,
     refusals,
     rules,
+    settling,
     spend,
     tables,
     unwise,
@@ -46,7 +47,15 @@ MISTAKES = (
 )
 """What must be mended."""
 
-COUNSEL = (*spend.ADVICE, *precision.ADVICE, *rules.ADVICE, *agreement.CHECKS, *unwise.CHECKS)
+COUNSEL = (
+    *spend.ADVICE,
+    *precision.ADVICE,
+    *rules.ADVICE,
+    *settling.CHECKS,
+    *settling.ADVICE,
+    *agreement.CHECKS,
+    *unwise.CHECKS,
+)
 """Advice; while there are mistakes, most of it would be about those, so it waits."""
 
 

@@ -22,6 +22,7 @@ from estimation.release import Estimated
 from estimation.settling import TOLERANCE
 from release_specs.domain import Hierarchy
 from release_specs.language.phrases import TablePart
+from release_specs.meanings import Node
 from release_specs.tallies import EXACT, Tally
 
 Numbers = npt.NDArray[np.float64] | npt.NDArray[np.int64]
@@ -34,15 +35,21 @@ CLOSE = 1e-6
 
 @dataclass(frozen=True)
 class Shared:
-    """Two tallies of one population at a place that both have, and the cells of every kind of row in both."""
+    """Two tallies of one population, the places that both have, and the cells of every kind of row in both."""
 
     planned: Planned
     pair: tuple[Tally, Tally]
-    levels: tuple[str | None, str | None]
+    places: tuple[tuple[str | None, str | None], ...]
     cells: tuple[Labels, Labels]
 
     def __str__(self) -> str:
-        return f"{self.pair[0].name} and {self.pair[1].name} at {self.levels[0]}"
+        return f"{self.pair[0].name} and {self.pair[1].name}"
+
+    @property
+    def nodes(self) -> set[Node]:
+        """The columns that both look at."""
+        one, other = (self.planned.design.populations.nodes_of(tally) for tally in self.pair)
+        return one & other
 
 
 def cells_by_atoms(planned: Planned, tallies: Sequence[Tally]) -> list[Labels]:
@@ -107,14 +114,15 @@ def _levels_that_do_not_add_up(found: Estimated, read: Reader, close: float) -> 
 
 
 def shared_places(found: Estimated, cells_of: Cells = cells_by_atoms) -> Iterator[Shared]:
-    """Every pair of tallies of one population at every place where both are published."""
+    """Every pair of tallies of one population that are published at one place at least."""
     for planned in found.problem.populations:
         for one, other in combinations(planned.population.tallies, 2):
-            both = _common_levels(one, other)
-            if both and planned.population.key.alone is None:
+            places = _common_levels(one, other)
+            if places and planned.population.key.alone is None:
                 first, second = cells_of(planned, (one, other))
-                for levels in both:
-                    yield Shared(planned, (one, other), levels, (first, second))
+                kinds = np.unique((first + 1) * (other.cells + 1) + second + 1)  # alike rows once
+                cells = kinds // (other.cells + 1) - 1, kinds % (other.cells + 1) - 1
+                yield Shared(planned, (one, other), tuple(places), cells)
 
 
 def _common_levels(one: Tally, other: Tally) -> list[tuple[str | None, str | None]]:
@@ -128,20 +136,18 @@ def _common_levels(one: Tally, other: Tally) -> list[tuple[str | None, str | Non
 
 def _disagreeing(found: Estimated, cells_of: Cells) -> Iterator[str]:
     for shared in shared_places(found, cells_of):
-        first, second = shared.cells
-        crossing = set(shared.planned.arrangement.crossing)
-        held = [shared.planned.design.populations.nodes_of(tally) for tally in shared.pair]
-        sums = same_sums(first, second, (shared.pair[0].cells, shared.pair[1].cells))
+        sums = same_sums(*shared.cells, (shared.pair[0].cells, shared.pair[1].cells))
         readers: list[tuple[str, Reader, float]] = [("estimates", found.estimate, CLOSE)]
-        if not (held[0] & held[1] & crossing):
+        if not shared.nodes & set(shared.planned.arrangement.crossing):
             readers.append(("numbers", found.value, 0.0))
-        for words, read, close in readers:
-            one, other = (read(tally, level) for tally, level in zip(shared.pair, shared.levels, strict=True))
-            off = np.abs(_folded(one, sums[0]) - _folded(other, sums[1])).max(initial=0)
-            if not off <= close * max(1, np.abs(one).max()):
-                yield f"{words} of {shared} are off by {off}"
-            if words == "numbers" and shared.pair[0].adds is None:
-                yield from _parts_above_their_whole(shared, one, other)
+        for levels in shared.places:
+            for words, read, close in readers:
+                one, other = (read(tally, level) for tally, level in zip(shared.pair, levels, strict=True))
+                off = np.abs(_folded(one, sums[0]) - _folded(other, sums[1])).max(initial=0)
+                if not off <= close * max(1, np.abs(one).max()):
+                    yield f"{words} of {shared} at {levels[0]} are off by {off}"
+                if words == "numbers" and shared.pair[0].adds is None:
+                    yield from _parts_above_their_whole(shared, one, other)
 
 
 def same_sums(first: Labels, second: Labels, sizes: tuple[int, int]) -> tuple[Labels, Labels]:
@@ -160,9 +166,10 @@ def same_sums(first: Labels, second: Labels, sizes: tuple[int, int]) -> tuple[La
 
 
 def _folded(numbers: Numbers, labels: Labels) -> Numbers:
-    out = np.zeros((len(numbers), int(labels.max(initial=-1)) + 1), numbers.dtype)
-    np.add.at(out.T, labels[labels >= 0], numbers.T[labels >= 0])
-    return out
+    kept = np.flatnonzero(labels >= 0)
+    shape = (numbers.shape[1], int(labels.max(initial=-1)) + 1)
+    fold = coo_array((np.ones(len(kept), numbers.dtype), (kept, labels[kept])), shape=shape).tocsr()
+    return numbers @ fold
 
 
 def _parts_above_their_whole(shared: Shared, one: Numbers, other: Numbers) -> Iterator[str]:

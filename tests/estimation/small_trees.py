@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from estimation.coordinates import Coordinates
+from estimation.kernels.blocks import added_up
 from estimation.least_squares import Fit, fit
 from estimation.observations import Margin, Observation
 from estimation.stages import Stage
@@ -126,9 +127,10 @@ def _children(found: Fit, above: Stage, branch: int, parents: tuple[int, int], b
     """The best estimates of the children of some parents."""
     level, lower = above.below[branch]
     starts = level.starts[parents[0] : parents[1] + 1]
-    total = found.sum_of_subtrees(lower, starts)
+    subtree = found.subtree(lower, int(starts[0]), int(starts[-1]))
+    total = added_up(subtree, starts)
     added, which = found.corrections(above, branch, parents=parents, best=best[slice(*parents)], total=total)
-    return found.subtree(lower, int(starts[0]), int(starts[-1])) + added[which]
+    return subtree + added[which]
 
 
 def random_small(rng: np.random.Generator, *, branches: int = 1, least_children: int = 1) -> Small:
