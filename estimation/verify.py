@@ -18,24 +18,23 @@ from estimation.arrays import Integers, Numbers
 from release_specs.domain import Attribute, Domain, Hierarchy
 from release_specs.language.conditions import Condition
 from release_specs.language.phrases import Rule, TablePart
-from release_specs.meanings import NOT_STATED, Meanings, Node, Test
+from release_specs.meanings import NOT_STATED, Meanings, Node, Span, Test
 from release_specs.reading.resolve import leaves_out
 from release_specs.spec import ReleaseSpec
 from release_specs.tallies import EXACT, Tally, extended_size
 
 MOST_OF_A_KIND = 5
-NO_END = 2**62
 FALSE, UNKNOWN, TRUE = 0, 1, 2
 RELATIONS = {"=": (np.equal, "exactly"), "<=": (np.less_equal, "at most"), ">=": (np.greater_equal, "at least")}
 
 Published = Mapping[tuple[str, str | None], Integers]
 """For each tally by name, and level, its numbers (area, cell) as published, hidden cells included."""
-Spans = list[tuple[int, int]]
-"""Places of a column, from first to last."""
 Clauses = frozenset[frozenset[Test]]
 """A condition: any of several clauses, each of which is all of its tests."""
 Axis = tuple[int, Integers, list[str]]
 """One attribute of a margin: its number, the group of each of its codes (negative: left out), the groups' names."""
+Finding = tuple[str, int, list[str]]
+"""Faults of one kind: how many, and sentences about the first."""
 
 
 class Rows(NamedTuple):
@@ -43,14 +42,6 @@ class Rows(NamedTuple):
 
     conditions: frozenset[Clauses]
     applying: frozenset[Node]
-
-
-class Finding(NamedTuple):
-    """Faults of one kind: how many, and sentences about the first."""
-
-    kind: str
-    number: int
-    sentences: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +68,14 @@ class Shown:
 
     def margin(self, level: str | None, numbers: Numbers, axes: Sequence[Axis]) -> Margin:
         """Numbers (area, cell) summed over all but some attributes."""
-        shape, kept = self.tally.shape, [number + 1 for number, _, _ in axes]
-        found = numbers[:, : prod(shape)].reshape(-1, *shape)
+        codes = np.indices(self.tally.shape).reshape(len(self.tally.shape), prod(self.tally.shape))
+        group = np.zeros(codes.shape[1], np.int64)
         for number, groups, names in axes:
-            front = np.moveaxis(found, number + 1, 0)
-            summed = np.zeros((len(names), *front.shape[1:]), found.dtype)
-            np.add.at(summed, groups[groups >= 0], front[groups >= 0])
-            found = np.moveaxis(summed, 0, number + 1)
-        found = found.transpose(0, *kept, *(n for n in range(1, found.ndim) if n not in kept))
-        sums = found.reshape(len(numbers), prod(len(names) for _, _, names in axes), -1).sum(axis=2)
-        return Margin(self, level, sums, [names for _, _, names in axes])
+            place = groups[codes[number]]
+            group = np.where((group < 0) | (place < 0), -1, group * len(names) + place)
+        found = np.zeros((prod(len(names) for _, _, names in axes), len(numbers)), numbers.dtype)
+        np.add.at(found, group[group >= 0], numbers.T[: len(group)][group >= 0])
+        return Margin(self, level, found.T, [names for _, _, names in axes])
 
     def own(self, level: str | None) -> Margin:
         """Its numbers as they stand."""
@@ -115,7 +104,7 @@ class Margin:
         holds, word = RELATIONS[relation]
         wrong = [(int(area), int(group)) for area, group in np.argwhere(~holds(self.numbers, expected))]
         told = [f"{self.say(*at)}, expected {word} {expected[at]}{source}" for at in wrong[:MOST_OF_A_KIND]]
-        return Finding(kind, len(wrong), told)
+        return kind, len(wrong), told
 
 
 def faults(
@@ -128,7 +117,8 @@ def faults(
     meanings = Meanings(spec, domain)
     tables = [_table(meanings, tally, published) for tally in tallies]
     totals = [
-        Shown(x.tally, _rows_of(meanings, x.tally), {x.level: x.numbers}, f"exact {x.tally.universe}") for x in exact
+        Shown(x.tally, _rows_of(meanings, x.tally), {x.level: x.numbers}, f"the exact {x.tally.universe}")
+        for x in exact
     ]
     findings: list[Finding] = []
     for table in tables:
@@ -137,18 +127,14 @@ def faults(
         findings += _disagreements(meanings, one, other)
     for table, total in product(tables, totals):
         findings += _disagreements(meanings, table, total)
-    findings += [one for rule in spec.rules for one in _broken(rule, tables)]
-    return list(_sentences(findings))
-
-
-def _sentences(findings: Iterable[Finding]) -> Iterator[str]:
-    by_kind: dict[str, list[Finding]] = {}
-    for finding in findings:
-        by_kind.setdefault(finding.kind, []).append(finding)
-    for kind, found in by_kind.items():
-        first = [sentence for one in found for sentence in one.sentences][:MOST_OF_A_KIND]
-        more = sum(one.number for one in found) - len(first)
-        yield from [*first, *([f"and {more} more {kind}"] if more else [])]
+    for rule in spec.rules:
+        findings += _broken(rule, tables)
+    told: list[str] = []
+    for kind in dict.fromkeys(kind for kind, _, _ in findings):
+        first = [sentence for one, _, sentences in findings if one == kind for sentence in sentences][:MOST_OF_A_KIND]
+        more = sum(number for one, number, _ in findings if one == kind) - len(first)
+        told += [*first, *([f"and {more} more {kind}"] if more else [])]
+    return told
 
 
 def _table(meanings: Meanings, tally: Tally, published: Published) -> Shown:
@@ -161,11 +147,10 @@ def _table(meanings: Meanings, tally: Tally, published: Published) -> Shown:
 
 
 def _own_faults(table: Shown) -> Iterator[Finding]:
-    """Levels without their numbers (exact totals need none), numbers not whole or negative, levels that do not add up."""
-    for level in table.tally.levels or (None,):
-        if level not in table.numbers and table.tally.table != EXACT:
-            expected = f"expected {table.tally.areas(level)} areas of {table.tally.cells} cells"
-            yield Finding("missing tables", 1, [f"{table.name} at {level}: found no such numbers, {expected}"])
+    """Levels without numbers (exact totals need none), numbers that are not whole or negative, and wrong sums."""
+    for level in set(table.tally.levels or (None,)) - set(table.numbers) if table.tally.table != EXACT else ():
+        shape = f"{table.tally.areas(level)} areas of {table.tally.cells} cells"
+        yield "missing tables", 1, [f"{table.name} at {level}: found no such numbers, expected {shape}"]
     for level, numbers in table.numbers.items():
         own = table.own(level)
         yield own.against("numbers that are not whole", "=", np.rint(numbers), ", a whole number")
@@ -193,10 +178,6 @@ def _codes(attribute: Attribute) -> list[str]:
     return [f"{attribute.name} {code}" for code in codes]
 
 
-def _node(attribute: Attribute) -> Node:
-    return attribute.owner, attribute.base
-
-
 def _read(meanings: Meanings, entity: str, condition: Condition) -> Clauses:
     return frozenset(frozenset(meanings.test(entity, test) for test in clause) for clause in condition.any_of)
 
@@ -208,7 +189,7 @@ def _rows_of(meanings: Meanings, tally: Tally) -> Rows:
     held = {_read(meanings, tally.entity, condition) for condition in wanted}
     if tally.usable is not None:  # any value will do: none is unwanted
         held.add(frozenset({frozenset({Test(meanings.node(tally.entity, tally.usable), (), negated=True)})}))
-    ahead = [*map(_node, tally.attributes), *(test.node for test in _sure(held))]
+    ahead = [*((one.owner, one.base) for one in tally.attributes), *(test.node for test in _sure(held))]
     if tally.spine is not None:
         owner, name = meanings.area_node(tally.entity, tally.spine.name)
         ahead += [(owner, name)] if leaves_out(microdata[owner], microdata[owner].columns[name]) else []
@@ -244,52 +225,37 @@ def _judged(meanings: Meanings, rows: Rows, attributes: Sequence[Attribute], con
 
 def _passed(meanings: Meanings, rows: Rows, attributes: Sequence[Attribute], test: Test) -> Integers:
     """For each cell whether its rows pass a test: from their code of its column, or from a test that all rows pass."""
-    known = [_spans(one) for one in _sure(rows.conditions) if one.node == test.node and not one.negated]
-    sure = test in _sure(rows.conditions) or any(_verdict(meanings, test, spans) == TRUE for spans in known)
+    known = [one for one in _sure(rows.conditions) if one.node == test.node]
+    sure = test in known or any(_verdict(meanings, test, x.wanted) == TRUE for x in known if not x.negated)
     found: Integers = np.full([extended_size(one) for one in attributes], TRUE if sure else UNKNOWN)
     for number, attribute in enumerate(attributes):
-        if _node(attribute) == test.node:
+        if (attribute.owner, attribute.base) == test.node:
             told = np.array([_verdict(meanings, test, spans) for spans in _held(meanings, attribute)])
             told = told.reshape([-1 if axis == number else 1 for axis in range(len(attributes))])
             found = np.where(told == UNKNOWN, found, told)
     return found
 
 
-def _verdict(meanings: Meanings, test: Test, spans: Spans) -> int:
+def _verdict(meanings: Meanings, test: Test, spans: Sequence[Span]) -> int:
     """Whether a value somewhere in these places passes a test; of several answers one tells only part."""
+    edges = [edge for first, last in test.wanted for edge in (first, first if last is None else last + 1)]
+    places = [*(first for first, _ in spans), *(edge for edge in edges if _holds(spans, edge))]
+    passed = {place >= 0 and _holds(test.wanted, place) is not test.negated for place in places}
     several = meanings.base(test.node).answers is not None
-    wanted = _spans(test)
-    if not spans or not (test.wanted or test.negated):
+    if len(passed) != 1 or not (test.wanted or test.negated) or (several and passed == {test.negated}):
         return UNKNOWN
-    if _covers(wanted, spans):
-        return UNKNOWN if several and test.negated else TRUE
-    outside = _covers(_complement(wanted, NOT_STATED), spans)
-    return FALSE if outside and (test.negated or not several) else UNKNOWN
+    return TRUE if passed == {True} else FALSE
 
 
-def _spans(test: Test) -> Spans:
-    """The places that pass a test, in order, neighbours joined."""
-    others = _complement([(first, NO_END if last is None else last) for first, last in test.wanted], 0)
-    return others if test.negated else _complement(others, 0)
+def _holds(spans: Sequence[Span], place: int) -> bool:
+    return any(first <= place and (last is None or place <= last) for first, last in spans)
 
 
-def _complement(spans: Spans, start: int) -> Spans:
-    found = []
-    for first, last in sorted(spans):
-        found += [(start, first - 1)] if first > start else []
-        start = max(start, last + 1)
-    return [*found, (start, NO_END)] if start <= NO_END else found
-
-
-def _covers(wide: Spans, narrow: Spans) -> bool:
-    return all(any(first <= low and high <= last for first, last in wide) for low, high in narrow)
-
-
-def _held(meanings: Meanings, attribute: Attribute) -> list[Spans]:
+def _held(meanings: Meanings, attribute: Attribute) -> list[list[Span]]:
     """The places of each code of an attribute, "not stated" included."""
-    found: list[Spans] = [[(place, place)] if attribute.scale else [] for place in range(attribute.size or 0)]
+    found: list[list[Span]] = [[(place, place)] if attribute.scale else [] for place in range(attribute.size or 0)]
     for first, last, code in meanings.spans(attribute) if attribute.scale is None else ():
-        found[code].append((first, NO_END if last is None else last))
+        found[code].append((first, last))
     return [*found, [(NOT_STATED, NOT_STATED)]] if attribute.hidden else found
 
 
@@ -340,7 +306,7 @@ def _shared_levels(one: Shown, other: Shown) -> Iterator[tuple[str | None, Numbe
 def _shared_axes(meanings: Meanings, one: Tally, other: Tally) -> list[tuple[Axis, Axis]]:
     """The attributes of two tables that lie over the same columns, equal ones first, with their common groups."""
     pairs = product(enumerate(one.attributes), enumerate(other.attributes))
-    alike = [(m, a, n, b) for (m, a), (n, b) in pairs if (_node(a), a.hidden) == (_node(b), b.hidden)]
+    alike = [(m, a, n, b) for (m, a), (n, b) in pairs if (a.owner, a.base, a.hidden) == (b.owner, b.base, b.hidden)]
     found: list[tuple[Axis, Axis]] = []
     for mine, attribute, theirs, beside in sorted(alike, key=lambda pair: pair[1] != pair[3]):
         if all(mine != here[0] and theirs != there[0] for here, there in found):
@@ -357,7 +323,8 @@ def _common(meanings: Meanings, one: Attribute, other: Attribute) -> tuple[Integ
         return group[:size], group[:size], codes[:size]
     first, second = _held(meanings, one), _held(meanings, other)
     for mine, theirs in product(range(size), range(size, len(codes))):
-        if any(a <= d and c <= b for a, b in first[mine] for c, d in second[theirs - size]):
+        here, there = first[mine], second[theirs - size]
+        if any(_holds(there, place) for place, _ in here) or any(_holds(here, place) for place, _ in there):
             group[group == group[theirs]] = group[mine]
     _, labels = np.unique(group, return_inverse=True)
     names = [" or ".join(codes[n] for n in np.flatnonzero(labels == label)) for label in range(labels.max() + 1)]

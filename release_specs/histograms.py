@@ -18,6 +18,9 @@ from release_specs.meanings import Node
 MOST_CELLS = 100_000
 """A histogram over several tables' columns has at most so many cells in an area."""
 
+MOST_MERGES = 40
+"""So often are two histograms merged to undo crossings; a web of more tables than that is left as it is."""
+
 Nodes = frozenset[Node]
 
 
@@ -43,16 +46,15 @@ def arrange(
 ) -> Arrangement:
     """Puts tables, each given by its columns, into histograms. One that holds a set of `first` is settled first.
 
-    Tables that share no column, directly or through others, are arranged apart; they share only their total. Where a
-    set of tables cannot be made a tree within `most` cells it stays as it is, and its crossing columns are named.
+    Tables that share no column, directly or through others, are arranged apart; they share only their total. Where
+    tables cannot be made a tree within `most` cells they stay as they are, and the columns they cross in are named.
     """
     held: list[Nodes] = []
     crossing: list[Node] = []
     for together in _connected(list(tables) or [frozenset()]):
-        merged = _as_tree(together, sizes, most)
-        if merged is None:
-            crossing += _unconnected(together, _spanning_tree(together))
-        held += together if merged is None else merged
+        merged, left = _as_tree(together, sizes, most)
+        held += merged
+        crossing += left
     return Arrangement(_in_order(held, _spanning_tree(held), first), tuple(crossing))
 
 
@@ -67,15 +69,19 @@ def _connected(tables: Sequence[Nodes]) -> list[list[Nodes]]:
     return [held for _, held in found]
 
 
-def _as_tree(tables: Sequence[Nodes], sizes: Mapping[Node, int], most: int) -> list[Nodes] | None:
-    """The tables with some merged so that they form a join tree; None where that takes too many cells."""
-    held = list(tables)
-    while crossing := _unconnected(held, _spanning_tree(held)):
-        merged = _merged(held, crossing[0], sizes, most)
-        if merged is None:
-            return None
-        held = merged
-    return held
+def _as_tree(tables: Sequence[Nodes], sizes: Mapping[Node, int], most: int) -> tuple[list[Nodes], list[Node]]:
+    """The tables with some merged so that they form a join tree, and the columns for which that takes too many cells."""
+    held, left, merges = list(tables), list[Node](), 0
+    while crossing := [node for node in _unconnected(held, _spanning_tree(held)) if node not in left]:
+        tried: list[Nodes] | None = held
+        while tried is not None and crossing[0] in _unconnected(tried, _spanning_tree(tried)):
+            merges += 1
+            tried = _merged(tried, crossing[0], sizes, most) if merges <= MOST_MERGES else None
+        if tried is None:
+            left.append(crossing[0])
+        else:
+            held = tried
+    return held, left
 
 
 def _spanning_tree(held: Sequence[Nodes]) -> list[tuple[int, int]]:

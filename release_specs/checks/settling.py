@@ -51,7 +51,7 @@ def rules_compare_different_rows(draft: Draft) -> Iterator[Finding]:
         if rule.relation == "=" or not _is_part(populations, small, large) or rule.left.where or rule.right.where:
             message = (
                 f"both sides of '{rule}' count {left.entity}, and one does not follow from the other by what they "
-                "count; a rule binds tables of different entities"
+                "count; a rule binds tables of different entities: delete it"
             )
             yield error("rule-same-rows", ("rules", index), message)
 
