@@ -1,11 +1,11 @@
 """Made-up releases for `estimate.py`: areas, a spec, a population with its exact counts, and exact noise with a seed.
 
-Areas nest as evenly as their numbers allow. Noise is drawn by our own exact samplers from seeded bits, so that a bed and a
-seed always give the same measurements.
+Areas nest as evenly as their numbers allow. Noise is drawn by our own exact samplers from seeded bits, so that a bed and
+a seed always give the same measurements.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -61,6 +61,10 @@ class Noise:
     def is_gaussian(self) -> bool:
         """Whether sums of it are as good as normal."""
         return isinstance(self.law, GaussianLaw)
+
+    def margin(self, confidence: Fraction) -> float:
+        """The least distance from zero that a draw keeps with this confidence."""
+        return float(self.law.margin(confidence))
 
     def draw(self, size: int, rng: np.random.Generator) -> Integers:
         """So many draws."""
@@ -177,7 +181,7 @@ def _written(shape: Shape, folder: Path) -> Path:
         for name, size in shape.codes.items()
     ]
     tables = [
-        f"{name}: {{count: persons, by: {_listed(by)}, at: {_listed([shape.lowest]) if name in shape.only_lowest else 'all'}}}"
+        f"{name}: {{count: persons, by: [{', '.join(by)}], at: {shape.lowest if name in shape.only_lowest else 'all'}}}"
         for name, by in shape.tables.items()
     ]
     text = SPEC.format(
@@ -191,10 +195,6 @@ def _written(shape: Shape, folder: Path) -> Path:
     return folder / "spec.yaml"
 
 
-def _listed(names: Iterable[str]) -> str:
-    return f"[{', '.join(names)}]"
-
-
 def census_shape(counties: int, tracts: int, areas: int) -> Shape:
     """A state with four tables at four levels."""
     levels = {"state": 1, "county": counties, "tract": tracts, "block": areas}
@@ -202,7 +202,7 @@ def census_shape(counties: int, tracts: int, areas: int) -> Shape:
 
 
 def census_population(areas: int, persons: int, seed: int) -> npt.NDArray[np.int32]:
-    """Counts (area, cell): sizes and races vary a lot, a good quarter of areas are empty, one in a hundred an institution."""
+    """Counts (area, cell): sizes and races vary, a good quarter of areas are empty, one in a hundred an institution."""
     rng = np.random.default_rng(seed)
     size = rng.lognormal(0, 1.1, areas)
     size[rng.random(areas) < 0.28] = 0
@@ -255,7 +255,7 @@ def peers_population(tracts: int, persons: int, seed: int) -> npt.NDArray[np.int
 
 
 def peers_noises(epsilon: Fraction) -> dict[tuple[str, str], Noise]:
-    """Discrete Laplace noise: 35 % of epsilon for cells, 5, 5, 3 and 2 for totals of tracts, counties, states, nation."""
+    """Discrete Laplace noise: 35 % of epsilon for cells; 5, 5, 3 and 2 for totals of tract, county, state, nation."""
     percent = {"tract": 5, "county": 5, "state": 3, "nation": 2}
     found = {("total", level): Noise(LaplaceLaw(100 / (epsilon * share))) for level, share in percent.items()}
     return {**found, ("cells", "tract"): Noise(LaplaceLaw(100 / (epsilon * 35)))}

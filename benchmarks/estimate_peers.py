@@ -236,6 +236,54 @@ def _by_itself(fit: Fit, at: Stage) -> Stage:
     return replace(own, below=below, upwards=tuple(np.zeros_like(own.covariance) for _ in below))
 
 
+def errors_of_a_draw(found: Bed, measurements: list[Measurement]) -> dict[tuple[str, str, str], float]:
+    """Mean absolute errors by way, table and level."""
+    from estimation.release import estimate_release
+
+    ours, blind = estimate_release(found.problem, measurements), own_level_only(found, measurements)
+    noisy = {(one.tally.table, one.level or ""): one.numbers.astype(np.int64) for one in measurements}
+    errors = {}
+    for (table, level), truth in found.truth.items():
+        tally = found.tallies[table]
+        ways = {
+            "ours": ours.value(tally, level),
+            "unbiased": ours.estimate(tally, level),
+            "own_level_only": blind.value(tally, level),
+            "independent": noisy[table, level],
+            "clamped": np.maximum(noisy[table, level], 0),
+            "clamped_detail_added_up": found.shape.margin(np.maximum(noisy["detail", level], 0), table),
+        }
+        errors |= {(way, table, level): float(np.abs(numbers - truth).mean()) for way, numbers in ways.items()}
+    return errors
+
+
+def peers_part(*, tracts: int, draws: int, mbi: int) -> Found:
+    """Errors of totals added up from published cells, and of mbi's on the first measurements where asked."""
+    from estimate_beds import bed, peers_noises, peers_population, peers_shape
+
+    from estimation.release import estimate_release
+
+    job = bed(peers_shape(tracts), peers_population(tracts, 1_000 * tracts, seed=7))
+    noises = peers_noises(Fraction(1))
+    errors: dict[str, list[float]] = {}
+    seconds: list[float] = []
+    for seed in range(draws):
+        measurements = job.measure(noises, seed)
+        start = perf_counter()
+        estimated = estimate_release(job.problem, measurements)
+        seconds.append(perf_counter() - start)
+        for level, error in errors_of_cells(job, estimated.value(job.tallies["cells"], "tract")).items():
+            errors.setdefault(level, []).append(error)
+    found: Found = {level: round(float(np.mean(one)), 2) for level, one in errors.items()}
+    found |= {"runs": draws, "tracts": tracts, "seconds": round(median(seconds), 3)}
+    found["standard_error"] = {
+        level: round(float(np.std(one, ddof=1) / np.sqrt(draws)), 2) for level, one in errors.items()
+    }
+    if mbi:
+        found["mbi"] = mbi_part(job, draws=mbi, ours=median(seconds))
+    return {"peers_job": found}
+
+
 def by_mbi(folder: Path, environment: Path, files: list[Path]) -> dict[str, Any]:
     """Seconds of mbi for each file of measurements; its cells are left beside them. Makes its environment once."""
     python = environment / "bin" / "python"

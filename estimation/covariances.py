@@ -2,8 +2,8 @@
 
 A sum keeps the codes of some attributes apart and adds up those of the others. Written out, the covariance of all cells
 of two tallies is a sum over parts, each a core matrix times one small matrix for each free attribute: I - J/n where the
-attribute is in the part, J/n^2 where both tallies hold it and the part does not (n codes, J all ones). A sum adds up the
-codes of each attribute by themselves, so it goes through the factors one by one, and no matrix of all cells is made.
+attribute is in the part, J/n^2 where both tallies hold it and the part does not (n codes, J all ones). A sum adds up
+the codes of each attribute by themselves, so it goes through the factors one by one: no matrix of all cells is made.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _added(attribute: Attribute, by: Sequence[str], picked: Picked) -> Floats:
     """Which codes of an attribute go into which row: a row each, one alone, or all in one row."""
     size = extended_size(attribute)
     if attribute.name in by:
-        return np.eye(attribute.size, size)
+        return np.eye(size)[: attribute.size]
     if attribute.name in picked:
         return np.eye(size)[[place_of(attribute, picked[attribute.name])]]
     return np.ones((1, size))

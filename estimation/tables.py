@@ -1,8 +1,8 @@
 """Every number that is published: for each table, statistic and level its values, and how far off they may be.
 
 Counts and sums are published as whole numbers that agree (of ticks, for sums). What is computed from several tallies, a
-mean, a proportion, a quantile, a ratio or a comparison, is published as computed from the unbiased estimates. Cells that
-are measured and never printed, "not stated", are left out. The most common code is selected and not estimated.
+mean, a proportion, a quantile, a ratio or a comparison, is published as computed from the unbiased estimates. The cells
+that are measured and never printed, "not stated", are left out. The most common code is selected and not estimated.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Statistic:
     """One statistic of a table at one level, with its errors. Arrays are (area, published cell).
 
     `value` is what is published. `estimate` is unbiased, and `moe`, `low` and `high` belong to it; what is computed has
-    no other value. Where a number is not known it is not a number, and its flag says so; a published whole number stays.
+    no other value. Where nothing is known all are not a number and the flag says so; a published whole number stays.
     """
 
     table: str
@@ -96,10 +96,11 @@ def published_statistics(
 
 
 def _by_spine(tallies: list[Tally]) -> dict[str | None, Tallies]:
-    found: dict[str | None, dict[str, Tally]] = {}
-    for tally in tallies:
-        found.setdefault(tally.spine.name if tally.spine is not None else None, {})[tally.statistic] = tally
-    return found
+    spines = dict.fromkeys(tally.spine.name if tally.spine is not None else None for tally in tallies)
+    return {
+        name: {one.statistic: one for one in tallies if name == (one.spine.name if one.spine is not None else None)}
+        for name in spines
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +171,9 @@ class _Publishing:
             found = quantiles_of(points, _cumulative(self.estimated, tally, level), at=quantiles.at, quantile=times)
             told = found.known & self.estimated.is_known(tally, level)
             for number, share in enumerate(quantiles.at):
-                parts = (part[..., number] for part in (found.value, found.low, found.high, told))
-                yield self._derived(replace(place, statistic=f"quantile {share}"), Derived(*parts), times)
+                value, low, high = (part[..., number] for part in (found.value, found.low, found.high))
+                here = replace(place, statistic=f"quantile {share}")
+                yield self._derived(here, Derived(value, low, high, told[..., number]), times)
 
     def computed(self, name: str, table: Table) -> Iterator[Statistic]:
         """A ratio of two tables, or a comparison of two codes of one."""

@@ -8,6 +8,7 @@ they form such a tree, as long as the merged ones are small enough; what still c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -85,15 +86,22 @@ def _as_tree(tables: Sequence[Nodes], sizes: Mapping[Node, int], most: int) -> t
 
 
 def _spanning_tree(held: Sequence[Nodes]) -> list[tuple[int, int]]:
-    """Links that share as many columns as a tree can."""
-    pairs = sorted(combinations(range(len(held)), 2), key=lambda pair: -len(held[pair[0]] & held[pair[1]]))
-    home = list(range(len(held)))
+    """Links that share as many columns as a tree can; those that share none come last."""
+    having: dict[Node, list[int]] = {}
+    for number, nodes in enumerate(held):
+        for node in nodes:
+            having.setdefault(node, []).append(number)
+    shared = Counter(pair for numbers in having.values() for pair in combinations(numbers, 2))
+    pairs = sorted(shared, key=lambda pair: (-shared[pair], pair))
+    members = [[number] for number in range(len(held))]
     links = []
-    for one, other in pairs:
-        if home[one] != home[other]:
+    for one, other in (*pairs, *((0, number) for number in range(1, len(held)))):
+        mine, theirs = members[one], members[other]
+        if mine is not theirs:
             links.append((one, other))
-            old, new = home[other], home[one]
-            home = [new if part == old else part for part in home]
+            mine.extend(theirs)
+            for number in theirs:
+                members[number] = mine
     return links
 
 
