@@ -1,7 +1,7 @@
 """Made-up releases for `estimate.py`: areas, a spec, a population with its exact counts, and exact noise with a seed.
 
-Areas nest as evenly as their numbers allow. Noise is drawn by our own exact samplers from seeded bits, so that a bed and
-a seed always give the same measurements.
+Areas nest as evenly as their numbers allow. Noise is drawn by our own exact samplers from seeded bits, so that a bed
+and a seed always give the same measurements.
 """
 
 import sys

@@ -62,26 +62,27 @@ def stage(
     own = tuple(one for one in observations if one.level == name)
     everything = [*own, *(one for _, lower in below for one in lower.everything_seen())]
     spaces = Spaces.spanned_by(coordinates, core, everything)
-    budgets, information = _own_information(own, coordinates, core=core, areas=areas)
+    budgets, information = own_information(own, coordinates, core=core, areas=areas)
     kinds, examples, counts = _kinds(budgets, below)
     total = information[budgets[examples]]
     upwards = []
     for (_, lower), held in zip(below, counts, strict=True):
         summed = np.einsum("kc,cpij->kpij", held.astype(float), lower.covariance)
-        upwards.append(_within(summed, lower.spaces.measured))
+        upwards.append(within(summed, lower.spaces.measured))
         total = total + upwards[-1]
-    covariance = _within(total, spaces.measured)
+    covariance = within(total, spaces.measured)
     return Stage(name, own, spaces, kinds, total, covariance, below, tuple(upwards))
 
 
-def _within(matrices: Floats, bases: Sequence[Floats]) -> Floats:
+def within(matrices: Floats, bases: Sequence[Floats]) -> Floats:
+    """The inverses of matrices (kind, part, core, core), each within the span of its part's basis."""
     out = np.zeros_like(matrices)
     for part, basis in enumerate(bases):
         out[:, part] = inverse_within(np.ascontiguousarray(matrices[:, part]), basis)
     return out
 
 
-def _own_information(
+def own_information(
     observations: Sequence[Observation], coordinates: Coordinates, *, core: int, areas: int
 ) -> tuple[Integers, Floats]:
     """For each area the number of its budget; for each budget the information (part, core, core)."""

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from estimation.atoms import Atoms
@@ -137,17 +137,18 @@ def _common_levels(one: Tally, other: Tally) -> list[tuple[str | None, str | Non
 def _disagreeing(found: Estimated, cells_of: Cells) -> Iterator[str]:
     for shared in shared_places(found, cells_of):
         sums = same_sums(*shared.cells, (shared.pair[0].cells, shared.pair[1].cells))
-        readers: list[tuple[str, Reader, float]] = [("estimates", found.estimate, CLOSE)]
-        if not shared.nodes & set(shared.planned.arrangement.crossing):
-            readers.append(("numbers", found.value, 0.0))
+        crosses = bool(shared.nodes & set(shared.planned.arrangement.crossing))
+        covered = [] if crosses else list(coverings(shared))
         for levels in shared.places:
-            for words, read, close in readers:
-                one, other = (read(tally, level) for tally, level in zip(shared.pair, levels, strict=True))
+            best = [found.estimate(tally, level) for tally, level in zip(shared.pair, levels, strict=True)]
+            whole = [found.value(tally, level) for tally, level in zip(shared.pair, levels, strict=True)]
+            for words, (one, other), close in (("estimates", best, CLOSE), ("numbers", whole, 0.0)):
                 off = np.abs(_folded(one, sums[0]) - _folded(other, sums[1])).max(initial=0)
-                if not off <= close * max(1, np.abs(one).max()):
+                if not (off <= close * max(1, np.abs(one).max()) or (crosses and words == "numbers")):
                     yield f"{words} of {shared} at {levels[0]} are off by {off}"
-                if words == "numbers" and shared.pair[0].adds is None:
-                    yield from _parts_above_their_whole(shared, one, other)
+            for place, cells, holding in covered:
+                if (whole[place][:, cells] > whole[1 - place] @ holding.T).any():
+                    yield f"a cell of {shared.pair[place].name} exceeds the whole that holds it: {shared}, {levels[0]}"
 
 
 def same_sums(first: Labels, second: Labels, sizes: tuple[int, int]) -> tuple[Labels, Labels]:
@@ -172,16 +173,16 @@ def _folded(numbers: Numbers, labels: Labels) -> Numbers:
     return numbers @ fold
 
 
-def _parts_above_their_whole(shared: Shared, one: Numbers, other: Numbers) -> Iterator[str]:
-    """A cell all of whose rows another table counts never exceeds the cells of that table that hold them."""
-    for place, part, whole, (mine, theirs) in ((0, one, other, shared.cells), (1, other, one, shared.cells[::-1])):
-        if not _is_decided_by(shared, shared.pair[place], shared.pair[1 - place]):
-            continue
-        cells = np.setdiff1d(mine, [-1, *mine[theirs < 0]])
-        pairs = np.unique(np.stack([mine, theirs])[:, np.isin(mine, cells)], axis=1)
-        covering = coo_array((np.ones(pairs.shape[1]), pairs), shape=(part.shape[1], whole.shape[1])).tocsr()
-        if (part[:, cells] > (covering @ whole.T)[cells].T + 0.5).any():
-            yield f"a cell of {shared.pair[place].name} exceeds the whole it is part of: {shared}"
+def coverings(shared: Shared) -> Iterator[tuple[int, Labels, csr_array]]:
+    """Which of the two is a part, its cells all of whose rows the other counts, and the cells there that hold them."""
+    for place, (mine, theirs) in enumerate((shared.cells, shared.cells[::-1])):
+        part, whole = shared.pair[place], shared.pair[1 - place]
+        if part.adds is None and _is_decided_by(shared, part, whole):
+            cells = np.setdiff1d(mine, [-1, *mine[theirs < 0]])
+            inside = np.isin(mine, cells)
+            pairs = np.unique(np.stack([mine[inside], theirs[inside]]), axis=1)
+            shape = part.cells, whole.cells
+            yield place, cells, coo_array((np.ones(pairs.shape[1], np.int64), pairs), shape=shape).tocsr()[cells]
 
 
 def _is_decided_by(shared: Shared, part: Tally, whole: Tally) -> bool:
