@@ -94,12 +94,12 @@ def _by_kind(done: Done, one: Sums, other: Sums, best: Floats) -> Floats:
     mine, theirs = margins[one.tally.name], margins[other.tally.name]
     left, right = _core(one, mine), _core(other, theirs)
     held = [_free(one, mine, coordinates.sizes), _free(other, theirs, coordinates.sizes)]
-    found = np.zeros((len(best), *one.shape))
+    found = np.zeros((*one.shape, len(best)))
     for number, part in enumerate(coordinates.parts):
         if set(part) <= set(held[0]) & set(held[1]):
-            inner = np.einsum("...i,kij,...j->k...", left, best[:, number], right, optimize=True)
-            found += inner * _weight(part, *held)
-    return found
+            inner = (np.tensordot(left, best[:, number], axes=(-1, 1)) * right[..., None, :]).sum(axis=-1)
+            found += inner * _weight(part, *held)[..., None]
+    return np.moveaxis(found, -1, 0)
 
 
 def _core(sums: Sums, found: TallyMargin) -> Floats:

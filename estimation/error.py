@@ -1,8 +1,8 @@
 """How far off a number may be: margins of error and intervals of every unbiased estimate.
 
 A margin of error belongs to the unbiased estimate, not to the published whole number. Where an estimate is one
-measurement its margin is that of the measurement's own law. Where it is made of several it is the normal multiple of its
-deviation if their noise is Gaussian, and else that of a simulated sample of its errors: noise drawn around nothing.
+measurement its margin is that of the measurement's own law. Where it is made of several it is the normal multiple of
+its deviation if their noise is Gaussian, and else that of a simulated sample of its errors: noise around nothing.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ class Margins:
         self.estimated, self.measurements, self.confidence, self.rule = estimated, measurements, confidence, rule
         self._simulated: dict[int, dict[tuple[str, str], float]] = {}
 
-    def of(
-        self, tally: Tally, level: str | None, *, classes: Mapping[str, Unreliable] | None = None
-    ) -> TableError:
+    def of(self, tally: Tally, level: str | None, *, classes: Mapping[str, Unreliable] | None = None) -> TableError:
         """The error of a table at a level."""
         estimate, deviation = self.estimated.estimate(tally, level), self.estimated.deviation(tally, level)
         moe = self.moe(tally, level, deviation)
@@ -99,9 +97,7 @@ class Margins:
         sizes = {key: numbers.size for key, numbers in done.settled.best.items()}
         enough = max(min(MOST_DRAWS, SAMPLE // size + 1) for size in sizes.values())
         draws = max(LEAST_DRAWS, min(enough, MOST_CELLS // max(sum(sizes.values()), 1)))
-        deviations = {
-            key: self.estimated.deviation(*self._published(done, *key)).ravel() for key in done.settled.best
-        }
+        deviations = {key: self.estimated.deviation(*self._published(done, *key)).ravel() for key in done.settled.best}
         samples: dict[tuple[str, str], list[Floats]] = {key: [] for key in sizes}
         for draw in range(draws):
             rng = np.random.Generator(np.random.PCG64([seed_of(self.measurements), draw]))

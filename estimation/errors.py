@@ -1,9 +1,9 @@
 """What can go wrong after the noise.
 
-    EstimationError
-      Infeasible   no table obeys everything that is exact, impossible or a rule
-      Unsettled    a family of areas whose problem neither solver could solve
-      TooLarge     a release that this machine cannot hold
+EstimationError
+  Infeasible   no table obeys everything that is exact, impossible or a rule
+  Unsettled    a family of areas whose problem neither solver could solve
+  TooLarge     a release that this machine cannot hold
 """
 
 from __future__ import annotations

@@ -107,39 +107,56 @@ class _Descent:
 def _descend(descent: _Descent, above: Stage, best: Floats, numbers: list[Floats]) -> None:
     """Settles the levels below one, branch by branch."""
     work, settled = descent.work, descent.settled
+    size = work.fit.core * work.design.coordinates.length + sum(one.cells for one in work.histograms)
     for branch, (level, lower) in enumerate(above.below):
         if descent.progress is not None:
             descent.progress(level.name)
-        further = bool(lower.below)
-        size = work.fit.core * work.design.coordinates.length + sum(one.cells for one in work.histograms)
-        ranges = list(level.families(cells=size, most=FAMILY_CELLS))
-        lower_best = np.empty((lower.areas, *best.shape[1:])) if further else np.empty(0)
-        keep = further or level.name in work.keep
-        lower_numbers = [np.empty((lower.areas, one.cells)) for one in work.histograms] if keep else []
         _make_room(settled, work, level.name, lower.areas, numbers)
-
-        def one_range(parents: tuple[int, int]) -> list[Certificate]:
-            starts = level.starts[parents[0] : parents[1] + 1]
-            span, mine = (int(starts[0]), int(starts[-1])), slice(*parents)
-            family = _Family(work, descent.passes, lower, span)
-            subtree = work.fit.subtree(lower, *span)
-            total = added_up(subtree, starts)
-            correction, which = work.fit.corrections(above, branch, parents=parents, best=best[mine], total=total)
-            given = [one[mine] for one in numbers]
-            settled_now, certificates = family.settle(subtree, starts=starts, parents=given)
-            family.store(settled, settled_now, subtree, correction, which)
-            if further:
-                lower_best[span[0] : span[1]] = subtree + correction[which]
-            if keep:
-                for target, one in zip(lower_numbers, settled_now, strict=True):
-                    target[span[0] : span[1]] = one
-            return certificates
-
-        for certificates in descent.pool.map(one_range, ranges):
+        step = _Step(descent, above, branch, best, numbers, *_rooms(work, lower, best))
+        for certificates in descent.pool.map(step.settle, level.families(cells=size, most=FAMILY_CELLS)):
             settled.certificates.extend(certificates)
-        _keep(settled, work, level.name, lower_numbers)
-        if further:
-            _descend(descent, lower, lower_best, lower_numbers)
+        _keep(settled, work, level.name, step.lower_numbers)
+        if lower.below:
+            _descend(descent, lower, step.lower_best, step.lower_numbers)
+
+
+def _rooms(work: Work, lower: Stage, best: Floats) -> tuple[Floats, list[Floats]]:
+    """Room for the best estimates and histograms of a level, where a level below or a rule asks for them."""
+    lower_best = np.empty((lower.areas if lower.below else 0, *best.shape[1:]))
+    keep = bool(lower.below) or lower.name in work.keep
+    return lower_best, [np.empty((lower.areas, one.cells)) for one in work.histograms] if keep else []
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """From one level to the next of a branch."""
+
+    descent: _Descent
+    above: Stage
+    branch: int
+    best: Floats
+    numbers: list[Floats]
+    lower_best: Floats
+    lower_numbers: list[Floats]
+
+    def settle(self, parents: tuple[int, int]) -> list[Certificate]:
+        """The families of some parents: estimates first, then whole numbers."""
+        level, lower = self.above.below[self.branch]
+        work, mine = self.descent.work, slice(*parents)
+        starts = level.starts[parents[0] : parents[1] + 1]
+        span = (int(starts[0]), int(starts[-1]))
+        family = _Family(work, self.descent.passes, lower, span)
+        subtree = work.fit.subtree(lower, *span)
+        correction, which = work.fit.corrections(
+            self.above, self.branch, parents=parents, best=self.best[mine], total=added_up(subtree, starts)
+        )
+        settled, certificates = family.settle(subtree, starts=starts, parents=[one[mine] for one in self.numbers])
+        family.store(self.descent.settled, settled, subtree, correction, which)
+        if len(self.lower_best):
+            self.lower_best[span[0] : span[1]] = subtree + correction[which]
+        for target, one in zip(self.lower_numbers, settled if self.lower_numbers else [], strict=True):
+            target[span[0] : span[1]] = one
+        return certificates
 
 
 @dataclass(frozen=True, eq=False)

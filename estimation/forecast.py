@@ -39,7 +39,8 @@ class Forecast:
         """The standard deviation of each core cell of a margin, the same for all combinations of free codes."""
         spread = self.coordinates.spread(margin.free, margin.free, alike=margin.free)
         variances = np.einsum("p,ci,pij,cj->c", spread, margin.cells, self.best[level], margin.cells)
-        return np.sqrt(np.maximum(variances, 0.0))
+        found: Floats = np.sqrt(np.maximum(variances, 0.0))
+        return found
 
 
 def forecast(

@@ -46,10 +46,11 @@ def forest(tallies: Iterable[Tally]) -> Forest:
     keys, spines, branches = {WHOLE: keys_of([WHOLE])}, {}, []
     for spine, deepest in depths.values():
         levels = []
-        above = {None: 0} if len(spine.areas[spine.levels[0]]) > 1 else {spine.areas[spine.levels[0]][0].code: 0}
-        for name in spine.levels[0 if None in above else 1 : deepest + 1]:
+        tops = spine.areas[spine.levels[0]]
+        above = {"": 0} if len(tops) > 1 else {tops[0].code: 0}
+        for name in spine.levels[0 if len(tops) > 1 else 1 : deepest + 1]:
             areas = spine.areas[name]
-            parents = np.array([above[area.parent if None not in above else None] for area in areas], np.int64)
+            parents = np.array([above[area.parent or ""] for area in areas], np.int64)
             order[name] = np.argsort(parents, kind="stable")
             keys[name] = keys_of([areas[place].code for place in order[name]])
             spines[name] = spine.name

@@ -75,7 +75,7 @@ def histograms(design: Design, arrangement: Arrangement, finest: Sequence[Tally]
 def _foreign(
     design: Design, tallies: Sequence[Tally], cells: Atoms, kept: Integers, needs: dict[Node, Labels]
 ) -> tuple[Sight, ...]:
-    """What a histogram sees of tallies of others, through the columns they share, where it keeps all cells of a code."""
+    """What a histogram sees of tallies of others through the columns they share, where it keeps all cells of a code."""
     dropped = np.ones(cells.size, bool)
     dropped[kept] = False
     found = []
@@ -130,7 +130,9 @@ def _homes(design: Design, arranged: Sequence[Arranged], finest: Sequence[Tally]
         homes[(exact or fitting)[0]].append(tally)
     for tally in population.tallies:
         if tally not in finest:
-            above = (n for n, held in enumerate(homes) for one in held if populations.is_margin_of(population, tally, one))
+            above = (
+                n for n, held in enumerate(homes) for one in held if populations.is_margin_of(population, tally, one)
+            )
             homes[next(above)].append(tally)
     return homes
 
@@ -146,7 +148,9 @@ def _resolutions(
     shared: list[dict[Node, Labels]] = []
     for number, one in enumerate(arranged):
         below = _subtree(arranged, number)
-        sides = [[t for n, tallies in enumerate(held) if (n in below) is side for t in tallies] for side in (True, False)]
+        sides = [
+            [t for n, tallies in enumerate(held) if (n in below) is side for t in tallies] for side in (True, False)
+        ]
         shared.append({node: _shared(design, node, sides) for node in one.shared})
     needs = []
     for number, one in enumerate(arranged):
@@ -154,7 +158,7 @@ def _resolutions(
         found = {}
         for node in one.nodes:
             told = [*_readings(design, held[number], node), *_tests(design, one.nodes, node)]
-            told += [edge[node] for edge in edges if node in edge]
+            told += [edge[node].astype(np.int64) for edge in edges if node in edge]
             found[node] = joint([labels.astype(np.int32) for labels in told], len(design.population.columns[node]))
         needs.append(found)
     return needs, shared
@@ -221,7 +225,9 @@ def _links(
         columns = [[told[number][node][cells.index[node]] for cells in pair] for node in sorted(one.shared)]
         size = pair[0].size + pair[1].size
         both = joint([np.concatenate(column).astype(np.int32) for column in columns], size)
-        sides = [[t for n in range(len(arranged)) if (n in below[number]) is side for t in held[n]] for side in (True, False)]
+        sides = [
+            [t for n in range(len(arranged)) if (n in below[number]) is side for t in held[n]] for side in (True, False)
+        ]
         counted = [_covered(design, side, pair, one.shared) for side in sides]
         groups = int(both.max()) + 1
         shared = np.ones(groups, bool)
@@ -246,7 +252,9 @@ def _subtree(arranged: Sequence[Arranged], number: int) -> set[int]:
     return found
 
 
-def _covered(design: Design, tallies: Sequence[Tally], pair: tuple[Atoms, Atoms], shared: frozenset[Node]) -> list[Flags]:
+def _covered(
+    design: Design, tallies: Sequence[Tally], pair: tuple[Atoms, Atoms], shared: frozenset[Node]
+) -> list[Flags]:
     """For each tally, which cells of both histograms have shared codes of which the tally counts every row."""
     found = []
     known: dict[tuple[object, ...], Flags] = {}
@@ -254,7 +262,7 @@ def _covered(design: Design, tallies: Sequence[Tally], pair: tuple[Atoms, Atoms]
         conditions = tuple(design.populations.conditions_of(tally))
         key = (frozenset(design.populations.nodes_of(tally)), conditions, tally.usable)
         if key not in known:
-            own = Atoms.enough_of(design.populations, design.population, key[0])  # type: ignore[arg-type]
+            own = Atoms.enough_of(design.populations, design.population, design.populations.nodes_of(tally))
             counted = own.cell(tally, tally.attributes) >= 0
             columns = sorted(shared & set(own.index))
             size = own.size + pair[0].size + pair[1].size

@@ -122,14 +122,14 @@ class Fit:
 
 def fit(tree: Tree, observations: Sequence[Observation], *, coordinates: Coordinates, core: int) -> Fit:
     """Gathers what measurements and exact totals tell, from the smallest areas up to the whole."""
-    branches = []
+    branches: list[tuple[Level, Stage]] = []
     for levels in tree.branches:
         below: tuple[tuple[Level, Stage], ...] = ()
         for level in reversed(levels):
-            made = stage(level.name, observations, coordinates=coordinates, core=core, areas=level.areas, below=below)
+            made = stage(level.name, observations, coordinates=coordinates, shape=(level.areas, core), below=below)
             below = ((level, made),)
         branches.extend(below)
-    whole = stage(tree.whole, observations, coordinates=coordinates, core=core, areas=1, below=tuple(branches))
+    whole = stage(tree.whole, observations, coordinates=coordinates, shape=(1, core), below=tuple(branches))
     found = Fit(coordinates, core, whole, {}, {})
     _gather(found, whole)
     return found

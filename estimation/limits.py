@@ -33,7 +33,7 @@ class Limited:
     @property
     def groups(self) -> int:
         """How many groups there are."""
-        return next(iter(self.bounds.values()))[0].shape[1]
+        return int(next(iter(self.bounds.values()))[0].shape[1])
 
     def at(self, level: str, first: int, last: int) -> Limits | None:
         """The bounds of some areas of a level."""

@@ -1,4 +1,4 @@
-"""The fallback for families that sweeps do not solve: Newton's method on the same dual problem, all multipliers at once.
+"""The fallback for families that sweeps do not solve: Newton's method on the same dual problem, for all sums at once.
 
 The dual function is convex and piecewise quadratic, so its gradient is piecewise linear: each step solves the linear
 equations of the current piece by a sparse factorisation, and is shortened until the function falls. It shares no code
@@ -11,13 +11,13 @@ import numpy as np
 from scipy.sparse import coo_array, csc_array, diags_array
 from scipy.sparse.linalg import splu
 
-from estimation.arrays import Floats
+from estimation.arrays import Floats, Numbers
 from estimation.kernels.sweep import Families
 
 MOST_STEPS = 500
 SHORTEST = 2.0**-30
 LIGHTEST, FIRST, HEAVIEST = 1e-10, 1e-3, 1e3
-"""What is added to the equations so that steps stay short where nothing moves: more after a step had to be shortened."""
+"""What is added to the equations so that steps stay short where nothing moves: more after one had to be shortened."""
 
 
 def settle_one(families: Families, parent: int) -> tuple[Floats, float]:
@@ -49,7 +49,9 @@ def settle_one(families: Families, parent: int) -> tuple[Floats, float]:
         if wrong < 1e-9 * max(1.0, np.abs(wanted).max(initial=0)):
             break
         moving = ((x > low) & (x < high)) * ease
-        curvature = csc_array(matrix @ diags_array(moving) @ matrix.T + diags_array(slack + LIGHTEST + weight * min(1.0, wrong)))
+        curvature = csc_array(
+            matrix @ diags_array(moving) @ matrix.T + diags_array(slack + LIGHTEST + weight * min(1.0, wrong))
+        )
         direction = -splu(curvature).solve(gradient)
         length, before, slope = 1.0, height(multipliers), float(gradient @ direction)
         while length > SHORTEST and height(multipliers + length * direction) > before + 1e-4 * length * slope:
@@ -66,7 +68,10 @@ def _equations(families: Families, parent: int, span: tuple[int, int]) -> tuple[
     start, end = span
     cells = families.targets.shape[1]
     own = np.arange(cells)
-    rows, columns, wanted, slack = [], [], [], []
+    rows: list[Numbers] = []
+    columns: list[Numbers] = []
+    wanted: list[Floats] = []
+    slack: list[Floats] = []
     height = 0
     for child in range(end - start):
         weight = 1 / families.ease[start + child]

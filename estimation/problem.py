@@ -75,9 +75,7 @@ class Problem:
         return [tally for one in self.populations for tally in one.population.tallies]
 
 
-def problem(
-    spec: ReleaseSpec, domain: Domain, tallies: Sequence[Tally], *, folder: Path | None = None
-) -> Problem:
+def problem(spec: ReleaseSpec, domain: Domain, tallies: Sequence[Tally], *, folder: Path | None = None) -> Problem:
     """What settling a release will take. Groups come before their rows, so that rules bind rows to what groups are.
 
     `folder` holds the public files of the spec, where exact totals and rules name some. Raises `Infeasible` where what
@@ -124,10 +122,10 @@ def _require_feasible(found: Problem, planned: Planned) -> None:
                 "cannot be promised. State them by nested attributes, or drop one"
             ) from None
     for one in limited:
-        _require_cells(planned, one)
+        _require_cells(one)
 
 
-def _require_cells(planned: Planned, limited: Limited) -> None:
+def _require_cells(limited: Limited) -> None:
     """No exact number without a cell that may hold it."""
     held = np.unique(limited.of_cell[limited.of_cell >= 0])
     for level, (low, _) in limited.bounds.items():
@@ -185,10 +183,11 @@ def work_for(
     """Everything that settling one population needs, given those settled before it."""
     mine = [one for one in measurements if one.tally.name in planned.design.margins]
     sure = [one for one in exact if one.tally.name in planned.design.margins]
-    observations = [*(_observed(planned, one, one.variances) for one in mine), *(_observed(planned, one, 0.0) for one in sure)]
-    made = fit(
-        planned.forest.tree, observations, coordinates=planned.design.coordinates, core=planned.design.core
-    )
+    observations = [
+        *(_observed(planned, one, one.variances) for one in mine),
+        *(_observed(planned, one, 0.0) for one in sure),
+    ]
+    made = fit(planned.forest.tree, observations, coordinates=planned.design.coordinates, core=planned.design.core)
     adds = planned.population.key.adds
     limited = [pushed_up(one, planned.forest.tree) for one in limits_of(found, planned, exact, earlier)]
     return Work(
@@ -267,7 +266,10 @@ def limits_of(
     limited = _exact_limits(planned, exact)
     settled = {id(one): numbers for one, numbers in earlier}
     for rule in found.rules:
-        for mine, relation, theirs in ((rule.left, rule.relation, rule.right), (rule.right, _turned(rule.relation), rule.left)):
+        for mine, relation, theirs in (
+            (rule.left, rule.relation, rule.right),
+            (rule.right, _turned(rule.relation), rule.left),
+        ):
             other = found.of(theirs.tally)
             if found.of(mine.tally) is not planned or other is planned:
                 continue
@@ -351,7 +353,9 @@ def _exact_bounds(planned: Planned, side: Side, exact: Sequence[ExactNumbers], l
     """What exact totals say about one side of a rule whose table is settled later."""
     number, of_cell = planned.side(side)
     low, high = None, None
-    for one in handed_on([pushed_up(found, planned.forest.tree) for found in _exact_limits(planned, exact)], planned.histograms):
+    for one in handed_on(
+        [pushed_up(found, planned.forest.tree) for found in _exact_limits(planned, exact)], planned.histograms
+    ):
         limits = one.at(level, 0, planned.forest.tree.levels[level]) if one.histogram == number else None
         if limits is not None:
             least, most = _inside(limits.of_cell, limits.low, limits.high, of_cell=of_cell, groups=side.groups)

@@ -105,7 +105,7 @@ def settle_families(passes: Sequence[Pass], family: Family, cell_keys: Keys) -> 
 
 
 def _with_rest(soft_of: Labels, count: int) -> Labels:
-    """Soft sums, and for each kind one more of the cells that are in none: what one gets too little of the other has."""
+    """Soft sums, and for each kind one more of the cells that are in none: what one has too little of is there."""
     rest = count + np.arange(len(soft_of), dtype=np.int32)[:, None]
     return np.where(soft_of >= 0, soft_of, rest).astype(np.int32)
 
@@ -179,14 +179,15 @@ def _problem(one: Pass, family: Family, settled: Floats, frame: tuple[Floats, Fl
 
 
 def _lifted(near: Floats, one: Pass, aims: Sequence[Aim], seen: Seen, settled: Floats) -> Floats:
-    """The numbers nearest to given ones that have all settled and measured sums, as far as these can be had together."""
+    """The numbers nearest to given ones that have all settled and measured sums, as far as they can be had together."""
     if near.shape[1] > MOST_LIFTED:
         return near
     sums = [(aim.sum_of, folded(seen.estimates[aim.margin], aim.fold, aim.sums)) for aim in aims]
     sums += [(one.within, settled)] if one.earlier else []
     matrix = np.concatenate([np.equal(np.arange(wanted.shape[1])[:, None], label) for label, wanted in sums])
     missing = np.concatenate([wanted for _, wanted in sums], axis=1) - np.einsum("ij,kj->ik", near, matrix * 1.0)
-    return near + np.einsum("ij,kj->ik", missing, np.linalg.pinv(matrix * 1.0, rcond=1e-10))
+    found: Floats = near + np.einsum("ij,kj->ik", missing, np.linalg.pinv(matrix * 1.0, rcond=1e-10))
+    return found
 
 
 def _raked(near: Floats, one: Pass, aims: Sequence[Aim], seen: Seen, settled: Floats) -> Floats:

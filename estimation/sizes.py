@@ -100,6 +100,6 @@ def require_room(size: Size, available: int | None = None) -> None:
         worst = max(size.populations, key=lambda one: one.memory)
         raise TooLarge(
             f"estimating this release takes about {size.memory / 2**30:,.1f} GB and the machine has "
-            f"{room / 2**30:,.1f} GB; most of it is for {worst.name}, {worst.cells:,} cells over all areas. Publish its "
-            "largest table at fewer levels, or use fewer categories"
+            f"{room / 2**30:,.1f} GB; most of it is for {worst.name}, {worst.cells:,} cells over all areas. Publish "
+            "its largest table at fewer levels, or use fewer categories"
         )

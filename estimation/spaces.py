@@ -50,7 +50,7 @@ class Spaces:
                 if np.abs(left).max(initial=0) > 1e-8:
                     return False
         wanted = {part for part in coordinates.parts if set(part) <= set(margin.free)}
-        return len(wanted) == 2 ** len(margin.free)
+        return bool(len(wanted) == 2 ** len(margin.free))
 
 
 def _rows(observations: Sequence[Observation], core: int) -> Floats:

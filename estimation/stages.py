@@ -3,14 +3,15 @@
 For an area let A be the information about its coordinates from its own measurements and all below it, and P the
 covariance of the estimate from them: the inverse of A within what is measured. The sum of children whose estimates have
 covariances P has covariance S = sum of P, so children tell their parent T = 1/S. With the parent's best estimate known,
-its surprise passes down to a child with the gain P T. Areas of the same kind (budgets, and kinds of their children) share
-their matrices; kinds are counted, not areas.
+its surprise passes down to a child with the gain P T. Areas of the same kind (budgets, and kinds of their children)
+share their matrices; kinds are counted, not areas.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -54,11 +55,11 @@ def stage(
     observations: Sequence[Observation],
     *,
     coordinates: Coordinates,
-    core: int,
-    areas: int,
+    shape: tuple[int, int],
     below: tuple[tuple[Level, Stage], ...] = (),
 ) -> Stage:
-    """A level, from its own observations and the stages below it."""
+    """A level, from its own observations and the stages below it. `shape` is (areas, core coordinates)."""
+    areas, core = shape
     own = tuple(one for one in observations if one.level == name)
     everything = [*own, *(one for _, lower in below for one in lower.everything_seen())]
     spaces = Spaces.spanned_by(coordinates, core, everything)
@@ -107,5 +108,5 @@ def _kinds(budgets: Integers, below: tuple[tuple[Level, Stage], ...]) -> tuple[I
         columns.append(held)
     found, examples, kinds = np.unique(np.concatenate(columns, axis=1), axis=0, return_index=True, return_inverse=True)
     edges = np.cumsum([1, *(column.shape[1] for column in columns[1:])])
-    counts = [found[:, start:end] for start, end in zip(edges[:-1], edges[1:], strict=True)]
+    counts = [found[:, start:end] for start, end in pairwise(edges)]
     return kinds.reshape(-1).astype(np.int64), examples, counts

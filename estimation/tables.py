@@ -81,7 +81,7 @@ class _Place:
 def published_statistics(
     estimated: Estimated, margins: Margins, spec: ReleaseSpec, domain: Domain
 ) -> Iterator[Statistic]:
-    """Every statistic of every published table at every level, in the order of the spec."""
+    """For every published table at every level its statistics, in the order of the spec."""
     by_table: dict[str, list[Tally]] = {}
     for tally in tallies_of(spec, domain):
         by_table.setdefault(tally.table, []).append(tally)
@@ -127,10 +127,9 @@ class _Publishing:
             "quantiles": self._quantiles,
             "proportion": self._quotient,
         }
-        levels = next(iter(tallies.values())).levels or (None,)
-        for word in table.statistics:
-            if word in makers:
-                for level in levels:
+        for level in next(iter(tallies.values())).levels or (None,):
+            for word in table.statistics:
+                if word in makers:
                     yield from makers[word](word, table, tallies, level)
 
     def _whole(self, word: str, table: Table, tallies: Tallies, level: str | None) -> Iterator[Statistic]:

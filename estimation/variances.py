@@ -109,8 +109,7 @@ def _between(levels: dict[str, Place], one: tuple[str, int], other: tuple[str, i
             raise ValueError("the whole has no siblings")
         parent = first[shared - 1][1]
         above = above - _sum_of_children(place, parent)
-    gains = _passed(levels, first[shared:]) @ above @ _passed(levels, second[shared:]).swapaxes(1, 2)
-    return gains
+    return _passed(levels, first[shared:]) @ above @ _passed(levels, second[shared:]).swapaxes(1, 2)
 
 
 def _sum_of_children(place: Place, parent: int) -> Floats:

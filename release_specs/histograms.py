@@ -71,7 +71,7 @@ def _connected(tables: Sequence[Nodes]) -> list[list[Nodes]]:
 
 
 def _as_tree(tables: Sequence[Nodes], sizes: Mapping[Node, int], most: int) -> tuple[list[Nodes], list[Node]]:
-    """The tables with some merged so that they form a join tree, and the columns for which that takes too many cells."""
+    """The tables, some merged so that they form a join tree, and the columns for which that takes too many cells."""
     held, left, merges = list(tables), list[Node](), 0
     while crossing := [node for node in _unconnected(held, _spanning_tree(held)) if node not in left]:
         tried: list[Nodes] | None = held

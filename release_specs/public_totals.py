@@ -1,4 +1,4 @@
-"""Numbers that are public already, as tallies: exact totals from files or written in the spec, and columns that rules name.
+"""Numbers that are public already: exact totals from files or written in the spec, and columns that rules name.
 
 Nothing confidential is read. The checks have seen the files; here they are only joined to areas and codes and added up
 to the levels that ask for them.
@@ -103,9 +103,8 @@ def _numbers(
     if table is None:
         return None
     finest = _finest(tally.spine, table) if tally.spine is not None else None
-    if tally.spine is not None and level is not None:
-        if finest is None or tally.spine.levels.index(finest) < tally.spine.levels.index(level):
-            return None
+    if tally.spine is not None and level is not None and not _is_within(tally.spine, finest, level):
+        return None
     home = _areas_above(tally.spine, finest, level) if tally.spine and finest and level else {}
     areas = {area.code: n for n, area in enumerate(tally.spine.areas[level])} if tally.spine and level else {"": 0}
     cells = _cells(tally)
@@ -117,6 +116,11 @@ def _numbers(
         if area is not None and area in areas and cell is not None:
             totals[areas[area]][cell] += int(facts[source.column])
     return tuple(tuple(row) for row in totals)
+
+
+def _is_within(spine: Hierarchy, finest: str | None, level: str) -> bool:
+    """Whether areas of a file's finest level lie in areas of a level."""
+    return finest is not None and spine.levels.index(finest) >= spine.levels.index(level)
 
 
 def _rows(spec: ReleaseSpec, table: PublicTable) -> Iterator[tuple[str, ...]]:

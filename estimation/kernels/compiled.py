@@ -12,14 +12,10 @@ T = TypeVar("T")
 
 
 def compiled(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, compiled when it is first called; kept on disk where that is possible, free of the interpreter lock."""
+    """The function, compiled when first called, kept on disk where that is possible, free of the interpreter's lock."""
     try:
-        return _compile(function, cache=True)
+        made: Any = numba.njit(nogil=True, error_model="numpy", cache=True)(function)
     except RuntimeError:  # numba found no folder that it may write to
-        return _compile(function, cache=False)
-
-
-def _compile(function: Callable[P, T], **options: bool) -> Callable[P, T]:
-    decorate: Callable[[Callable[P, T]], Any] = numba.njit(nogil=True, error_model="numpy", **options)
-    made: Callable[P, T] = decorate(function)
-    return made
+        made = numba.njit(nogil=True, error_model="numpy")(function)
+    found: Callable[P, T] = made
+    return found

@@ -79,6 +79,8 @@ class Side(NamedTuple):
     """(cell)."""
     pace: Floats
     """The ease of each child."""
+    group_of: Labels
+    """For each cell its group, one more than the last for none."""
     edges: Integers
     """Where the cells of each group begin, after those of none."""
     groups: Floats
@@ -97,25 +99,15 @@ class Side(NamedTuple):
     """Where the cells of each soft sum begin and end there."""
 
 
-class Desk(NamedTuple):
-    """Room to work in."""
+class Sums(NamedTuple):
+    """Sums of one sort, soft or groups: (sum, child), with a last row for the cells in none."""
 
-    sums: Floats
-    """What the soft sums come to: (sum, child), and a row for cells in none."""
+    totals: Floats
+    """What they come to."""
     slopes: Floats
-    """How fast they grow with their multiplier."""
+    """How fast they grow with their multipliers."""
     steps: Floats
     """Steps of their multipliers."""
-    row: tuple[Floats, Floats, Floats]
-    """Sums, slopes and steps of one group: (1, child)."""
-    cut: Floats
-    """(use, child): numbers of one cell within their bounds, and the paces of those that move."""
-    moves: Floats
-    """Steps of columns, times the ease of their cells."""
-    nought: Labels
-    """Zero for every cell."""
-    line: Floats
-    """(use, cell or child): numbers, ease and bounds of the cells of one sum."""
 
 
 @compiled
@@ -186,6 +178,7 @@ def _side_by_side(families: Families, parent: int, span: tuple[int, int], cells:
         _picked(families.high, span, cells, width, 0.0) if bounded else none,
         families.cell_ease[cells],
         pace,
+        np.where((group_of < 0) | (count == 0), count, group_of).astype(np.int32),
         edges,
         _turned(families.groups, span, width, 0.0),
         families.columns[parent][cells] if len(families.columns) > 0 else np.zeros(0),
@@ -214,33 +207,33 @@ def _sorted(soft_of: Labels, count: int) -> tuple[Integers, Integers]:
 
 
 @compiled
+def _none_yet(count: int, width: int) -> Sums:
+    return Sums(np.zeros((count + 1, width)), np.zeros((count + 1, width)), np.zeros((count + 1, width)))
+
+
+@compiled
 def _one_family(
     side: Side, soft_starts: Integers, children: int, tolerance: float, most_sweeps: int
 ) -> tuple[int, float]:
     """Sweeps over one family until every sum is right."""
     size, width = side.numbers.shape
-    sums = len(side.soft)
-    desk = Desk(
-        np.zeros((sums + 1, width)), np.zeros((sums + 1, width)), np.zeros((sums + 1, width)),
-        (np.zeros((1, width)), np.zeros((1, width)), np.zeros((1, width))), np.zeros((2, width)),
-        np.zeros(size), np.zeros(size, np.int32), np.zeros((4, max(size, width))),
-    )  # fmt: skip
-    _add_up(side, (0, size), side.ease, desk.steps, side.soft_of[0], desk.sums, desk.slopes, side.soft_of[0])
+    soft, groups = _none_yet(len(side.soft), width), _none_yet(len(side.groups), width)
+    line, moves = np.zeros((4, max(size, width))), np.zeros(size)
+    pace, nought = side.pace.reshape((1, width)), np.zeros(size, np.int32)
+    _add_up(side, side.ease, soft.steps, side.soft_of[0], soft, side.soft_of[0])
     coarse, off, sweep = 100 * tolerance, np.inf, 0
     while sweep < most_sweeps:
         sweep += 1
         before, off = off, 0.0
         for kind in range(len(soft_starts) - 1):
             if kind > 0:
-                _add_up(
-                    side, (0, size), side.ease, desk.steps, side.soft_of[kind - 1],
-                    desk.sums, desk.slopes, side.soft_of[kind],
-                )  # fmt: skip
-            for i in range(soft_starts[kind], soft_starts[kind + 1]):
-                off = max(off, _soft_step(side, desk, kind, i, children, coarse))
-        desk.sums[:], desk.slopes[:] = 0.0, 0.0
-        for group in range(-1, len(side.groups)):
-            off = max(off, _group_step(side, desk, group, children, coarse))
+                _add_up(side, side.ease, soft.steps, side.soft_of[kind - 1], soft, side.soft_of[kind])
+            span = (soft_starts[kind], soft_starts[kind + 1])
+            off = max(off, _soft_steps(side, soft, span, side.rows[kind], children, line, coarse))
+        _add_up(side, side.ease, soft.steps, side.soft_of[-1], groups, side.group_of)
+        off = max(off, _group_steps(side, groups, children, line, coarse))
+        off = max(off, _column_steps(side, groups.steps, moves, children, line, coarse))
+        _add_up(side, moves, pace, nought, soft, side.soft_of[0])
         if off < tolerance:
             break
         if off > before:
@@ -249,93 +242,85 @@ def _one_family(
 
 
 @compiled
-def _add_up(
-    side: Side, span: tuple[int, int], factor: Floats, steps: Floats, step_of: Labels,
-    sums: Floats, slopes: Floats, sum_of: Labels,
-) -> None:  # fmt: skip
-    """Moves the cells of a span and adds them up: sums, and how fast they grow with their multiplier."""
-    numbers, low, high, ease = side.numbers, side.low, side.high, side.ease
-    for k in range(span[0], span[1]):
+def _add_up(side: Side, factor: Floats, steps: Floats, step_of: Labels, sums: Sums, sum_of: Labels) -> None:
+    """Moves every cell by a step times a factor, and adds up where they are now."""
+    numbers, low, high, ease, totals, slopes = side.numbers, side.low, side.high, side.ease, sums.totals, sums.slopes
+    for k in range(len(ease)):
         step, into, by, pace = step_of[k], sum_of[k], factor[k], ease[k]
         if len(low) > 0:
             for j in range(numbers.shape[1]):
                 x = numbers[k, j] + by * steps[step, j]
                 numbers[k, j] = x
-                sums[into, j] += min(max(x, low[k, j]), high[k, j])
+                totals[into, j] += min(max(x, low[k, j]), high[k, j])
                 slopes[into, j] += pace if low[k, j] < x < high[k, j] else 0.0
         else:
             for j in range(numbers.shape[1]):
                 x = numbers[k, j] + by * steps[step, j]
                 numbers[k, j] = x
-                sums[into, j] += max(x, 0.0)
+                totals[into, j] += max(x, 0.0)
                 slopes[into, j] += pace if x > 0.0 else 0.0
 
 
 @compiled
-def _soft_step(side: Side, desk: Desk, kind: int, i: int, children: int, coarse: float) -> float:
-    """Puts right the multipliers of one soft sum; returns the largest first step."""
-    steps, multiplier, pull, soft, sums, slopes = desk.steps, side.multiplier, side.pull, side.soft, desk.sums, desk.slopes
-    for j in range(steps.shape[1]):
-        gap = pull[i, j] * (soft[i, j] - sums[i, j]) - multiplier[i, j]
-        step = gap / (1.0 + pull[i, j] * slopes[i, j])
-        steps[i, j] = step
-        multiplier[i, j] += step
-    largest = 0.0
-    for j in range(children):
-        largest = max(largest, abs(steps[i, j]))
-    if largest >= coarse:
-        for j in range(children):
-            if abs(steps[i, j]) >= coarse:
-                rows = side.rows[kind, side.bounds[i, 0] : side.bounds[i, 1]]
-                size = _note(side, desk.line, rows, j)
-                give = 1.0 / side.pull[i, j]
-                wanted = side.soft[i, j] - give * (multiplier[i, j] - steps[i, j])
-                more = _repeated(desk.line, size, wanted, give, steps[i, j], len(side.low) > 0, coarse)
-                steps[i, j] += more
-                multiplier[i, j] += more
-    return largest
-
-
-@compiled
-def _group_step(side: Side, desk: Desk, group: int, children: int, coarse: float) -> float:
-    """Puts right one group of each child, then the columns of its cells (-1: cells in none); returns how far they were off."""
-    span = (side.edges[group] if group >= 0 else 0, side.edges[group + 1])
-    sums, slopes, steps = desk.row
-    sums[:], slopes[:], steps[:] = 0.0, 0.0, 0.0
-    _add_up(side, span, side.ease, desk.steps, side.soft_of[-1], sums, slopes, desk.nought)
+def _soft_steps(
+    side: Side, sums: Sums, span: tuple[int, int], rows: Integers, children: int, line: Floats, coarse: float
+) -> float:
+    """Steps of the multipliers of soft sums of one kind; returns the largest first step. Sums are zero thereafter."""
+    totals, slopes, steps = sums.totals, sums.slopes, sums.steps
+    pull, wanted, multiplier = side.pull, side.soft, side.multiplier
     off = 0.0
-    if group >= 0:
+    for i in range(span[0], span[1]):
         for j in range(steps.shape[1]):
-            sums[0, j] = side.groups[group, j] - sums[0, j]
-            steps[0, j] = sums[0, j] / slopes[0, j] if slopes[0, j] > 0.0 else 0.0
+            gap = pull[i, j] * (wanted[i, j] - totals[i, j]) - multiplier[i, j]
+            steps[i, j] = gap / (1.0 + pull[i, j] * slopes[i, j])
+            totals[i, j], slopes[i, j] = 0.0, 0.0
+        largest = 0.0
         for j in range(children):
-            off = max(off, abs(sums[0, j]))
-        for j in range(children):
-            if abs(sums[0, j]) >= coarse or (slopes[0, j] <= 0.0 and sums[0, j] != 0.0):
-                size, bounded = _note(side, desk.line, np.arange(span[0], span[1]), j), len(side.low) > 0
-                if slopes[0, j] <= 0.0:
-                    steps[0, j] = _stuck_step(desk.line, size, sums[0, j], 0.0)
-                if abs(sums[0, j]) >= coarse:
-                    steps[0, j] += _repeated(desk.line, size, side.groups[group, j], 0.0, steps[0, j], bounded, coarse)
-    off = max(off, _column_steps(side, desk, span, children, coarse))
-    _add_up(
-        side, span, desk.moves, side.pace.reshape((1, -1)), desk.nought, desk.sums, desk.slopes, side.soft_of[0]
-    )
+            largest = max(largest, abs(steps[i, j]))
+        off = max(off, largest)
+        if largest >= coarse:
+            for j in range(children):
+                if abs(steps[i, j]) >= coarse:
+                    give = 1.0 / pull[i, j]
+                    size = _note(side, line, rows[side.bounds[i, 0] : side.bounds[i, 1]], j)
+                    rest = wanted[i, j] - give * multiplier[i, j]
+                    steps[i, j] = _repeated(line, size, rest, give, steps[i, j], len(side.low) > 0, coarse)
+        for j in range(steps.shape[1]):
+            multiplier[i, j] += steps[i, j]
     return off
 
 
 @compiled
-def _column_steps(side: Side, desk: Desk, span: tuple[int, int], children: int, coarse: float) -> float:
-    """Moves cells by the steps of their group, then finds the steps of their columns; returns how far these were off."""
-    steps, moves, cut, line = desk.row[2], desk.moves, desk.cut, desk.line
-    numbers, low, high, ease, pace, columns = side.numbers, side.low, side.high, side.ease, side.pace, side.columns
-    off, bounded = 0.0, len(low) > 0
-    for k in range(span[0], span[1]):
-        total, slope = _column_sum(numbers, low, high, pace, ease[k], cut, steps, k)
-        if len(columns) == 0:
-            continue
-        slope *= ease[k]
-        gap = columns[k] - total
+def _group_steps(side: Side, sums: Sums, children: int, line: Floats, coarse: float) -> float:
+    """Steps of the multipliers of groups; returns how far they were off. Sums are zero thereafter."""
+    totals, slopes, steps, wanted, edges = sums.totals, sums.slopes, sums.steps, side.groups, side.edges
+    off, bounded = 0.0, len(side.low) > 0
+    for i in range(len(wanted)):
+        for j in range(steps.shape[1]):
+            totals[i, j] = wanted[i, j] - totals[i, j]
+            steps[i, j] = totals[i, j] / slopes[i, j] if slopes[i, j] > 0.0 else 0.0
+        for j in range(children):
+            gap = totals[i, j]
+            off = max(off, abs(gap))
+            if abs(gap) >= coarse or (slopes[i, j] <= 0.0 and gap != 0.0):
+                size = _note(side, line, np.arange(edges[i], edges[i + 1]), j)
+                if slopes[i, j] <= 0.0:
+                    steps[i, j] = _stuck_step(line, size, gap, 0.0)
+                if abs(gap) >= coarse:
+                    steps[i, j] = _repeated(line, size, wanted[i, j], 0.0, steps[i, j], bounded, coarse)
+    totals[:], slopes[:] = 0.0, 0.0
+    return off
+
+
+@compiled
+def _column_steps(side: Side, steps: Floats, moves: Floats, children: int, line: Floats, coarse: float) -> float:
+    """Moves cells by the steps of their groups, then finds the steps of their columns; returns how far these were off."""
+    totals, slopes = _column_sums(side, steps)
+    ease, columns, bounded = side.ease, side.columns, len(side.low) > 0
+    off = 0.0
+    for k in range(len(columns)):
+        slope = slopes[k] * ease[k]
+        gap = columns[k] - totals[k]
         off = max(off, abs(gap))
         move = gap / slope if slope > 0.0 else 0.0
         if abs(gap) >= coarse or slope <= 0.0:
@@ -343,37 +328,42 @@ def _column_steps(side: Side, desk: Desk, span: tuple[int, int], children: int, 
             if slope <= 0.0:
                 move = _stuck_step(line, children, gap, 0.0)
             if abs(gap) >= coarse:
-                move += _repeated(line, children, columns[k], 0.0, move, bounded, coarse)
+                move = _repeated(line, children, columns[k], 0.0, move, bounded, coarse)
         moves[k] = ease[k] * move
     return off
 
 
 @compiled
-def _column_sum(
-    numbers: Floats, low: Floats, high: Floats, pace: Floats, by: float, cut: Floats, steps: Floats, k: int
-) -> tuple[float, float]:
-    """Moves a cell by the steps of its group and adds up its children, in an order that is always the same."""
-    if len(low) > 0:
-        for j in range(numbers.shape[1]):
-            x = numbers[k, j] + by * steps[0, j]
-            numbers[k, j] = x
-            cut[0, j] = min(max(x, low[k, j]), high[k, j])
-            cut[1, j] = pace[j] if low[k, j] < x < high[k, j] else 0.0
-    else:
-        for j in range(numbers.shape[1]):
-            x = numbers[k, j] + by * steps[0, j]
-            numbers[k, j] = x
-            cut[0, j] = max(x, 0.0)
-            cut[1, j] = pace[j] if x > 0.0 else 0.0
-    total, slope = 0.0, 0.0
-    quarter = numbers.shape[1] // 4
-    for j in range(quarter):
-        cut[0, j] = (cut[0, j] + cut[0, j + quarter]) + (cut[0, j + 2 * quarter] + cut[0, j + 3 * quarter])
-        cut[1, j] = (cut[1, j] + cut[1, j + quarter]) + (cut[1, j + 2 * quarter] + cut[1, j + 3 * quarter])
-    for j in range(quarter):
-        total += cut[0, j]
-        slope += cut[1, j]
-    return total, slope
+def _column_sums(side: Side, steps: Floats) -> tuple[Floats, Floats]:
+    """Moves cells by the steps of their groups and adds up all children, in an order that is always the same."""
+    numbers, low, high, pace, ease, group_of = side.numbers, side.low, side.high, side.pace, side.ease, side.group_of
+    size, width = numbers.shape
+    quarter = width // 4
+    totals, slopes = np.zeros(size), np.zeros(size)
+    cut, moving = np.zeros(width), np.zeros(width)
+    for k in range(size):
+        by, group = ease[k], group_of[k]
+        if len(low) > 0:
+            for j in range(width):
+                x = numbers[k, j] + by * steps[group, j]
+                numbers[k, j] = x
+                cut[j] = min(max(x, low[k, j]), high[k, j])
+                moving[j] = pace[j] if low[k, j] < x < high[k, j] else 0.0
+        else:
+            for j in range(width):
+                x = numbers[k, j] + by * steps[group, j]
+                numbers[k, j] = x
+                cut[j] = max(x, 0.0)
+                moving[j] = pace[j] if x > 0.0 else 0.0
+        for j in range(quarter):
+            cut[j] = (cut[j] + cut[j + quarter]) + (cut[j + 2 * quarter] + cut[j + 3 * quarter])
+            moving[j] = (moving[j] + moving[j + quarter]) + (moving[j + 2 * quarter] + moving[j + 3 * quarter])
+        total, slope = 0.0, 0.0
+        for j in range(quarter):
+            total += cut[j]
+            slope += moving[j]
+        totals[k], slopes[k] = total, slope
+    return totals, slopes
 
 
 @compiled
@@ -406,7 +396,7 @@ def _note_column(side: Side, line: Floats, k: int, children: int) -> int:
 def _repeated(
     line: Floats, size: int, wanted: float, give: float, first: float, bounded: bool, coarse: float
 ) -> float:
-    """Further steps of one multiplier, after a first that was large."""
+    """The move of one multiplier of which the first step is large: that step and further ones."""
     move, last = first, first
     for _ in range(1, STEPS):
         total, slope = 0.0, 0.0
@@ -421,7 +411,7 @@ def _repeated(
         move += step
         if abs(step if give > 0.0 else gap) < coarse:
             break
-    return move - first
+    return move
 
 
 @compiled

@@ -44,11 +44,13 @@ def rules_compare_different_rows(draft: Draft) -> Iterator[Finding]:
     populations = Populations(draft.spec, draft.domain, tallies.values())
     for index, rule in enumerate(draft.spec.rules):
         left = tallies.get(rule.left.table)
-        right = tallies.get(rule.right.table) if isinstance(rule.right, TablePart) else None
+        other = rule.right if isinstance(rule.right, TablePart) else None
+        right = tallies.get(other.table) if other is not None else None
         if left is None or right is None or populations.key_of(left) != populations.key_of(right):
             continue
         small, large = (left, right) if rule.relation == "<=" else (right, left)
-        if rule.relation == "=" or not _is_part(populations, small, large) or rule.left.where or rule.right.where:
+        fixed = rule.left.where or (other is not None and other.where)
+        if rule.relation == "=" or fixed or not _is_part(populations, small, large):
             message = (
                 f"both sides of '{rule}' count {left.entity}, and one does not follow from the other by what they "
                 "count; a rule binds tables of different entities: delete it"

@@ -53,7 +53,7 @@ tables:
   helper:    {count: persons, by: [kind], at: all, publish: no}
   income:    {mean: income, quantiles: {income: {at: [1/4, 1/2], every: 5.5}}, of: persons, by: [sex], at: all}
   pay:       {mean: income, of: persons, by: [kind, sex], at: all}
-  poor:      {proportion: {income: ..19.9}, of: persons, by: [kind], at: all}
+  poor:      {proportion: {income: ..21.9}, of: persons, by: [kind], at: all}
   earned:    {sum: income, of: persons, by: [kind], at: all}
   each:      {ratio: earned / people, by: [kind], at: all}
   part_old:  {ratio: ages / people, at: whole_town}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ class Example:
     tallies: tuple[Tally, ...]
     truth: Truth
     exact: tuple[ExactNumbers, ...]
+    rng: np.random.Generator
 
     def faults(self, tables: Truth) -> list[str]:
         return faults(self.loaded.spec, self.loaded.domain, self.tallies, tables, self.exact)
@@ -44,6 +46,7 @@ class Example:
         return next(tally for tally in self.tallies if tally.table == table)
 
 
+@cache
 def planned(name: str) -> tuple[Loaded, tuple[Tally, ...], Problem]:
     loaded = load_spec(EXAMPLES / f"{name}.yaml")
     tallies = tallies_of(loaded.spec, loaded.domain)
@@ -56,17 +59,18 @@ def planned(name: str) -> tuple[Loaded, tuple[Tally, ...], Problem]:
 @cache
 def example(name: str) -> Example:
     loaded, tallies, plan = planned(name)
-    truth = exact_numbers(plan, np.random.default_rng(3), rows=3000)
+    rng = np.random.default_rng(3)
+    truth = exact_numbers(plan, rng, rows=3000)
     known = [tally for tally in tallies if tally.table == EXACT]
     exact = tuple(ExactNumbers(one, level, truth[one.name, level]) for one in known for level in one.levels)
-    return Example(loaded, tallies, truth, exact)
+    return Example(loaded, tallies, truth, exact, rng)
 
 
 @cache
 def published(name: str) -> Truth:
     found, (_, tallies, plan) = example(name), planned(name)
     counted = [tally for tally in tallies if tally.table != EXACT]
-    measurements = measured(found.truth, counted, Normal(4.0), np.random.default_rng(3))
+    measurements = measured(found.truth, counted, Normal(4.0), found.rng)
     made = estimate_release(plan, measurements, found.exact)
     return {(tally.name, level): made.value(tally, level) for tally in counted for level in tally.levels or (None,)}
 
@@ -114,9 +118,8 @@ def test_exact_counts_of_rows_have_no_fault(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tables_of_the_product_keep_every_promise_of_equality(name: str) -> None:
-    assert [
-        fault for fault in example(name).faults(published(name)) if PARTS not in fault and "and " not in fault
-    ] == []
+    told = example(name).faults(published(name))
+    assert all(PARTS in sentence or sentence.startswith("and ") for sentence in told)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ def test_one_more_in_any_cell_is_found(name: str) -> None:
     rng, found = np.random.default_rng(7), example(name)
     obeyed = found.loaded.spec.model_copy(update={"rules": ()})
     counted = [tally for tally in found.tallies if tally.table != EXACT]
-    for place in rng.permutation(len(counted))[:9]:
+    for place in rng.permutation(len(counted))[:7]:
         tally = counted[place]
         level = rng.choice(tally.levels)
         area, cell = int(rng.integers(tally.areas(level))), int(rng.integers(tally.cells))
@@ -145,9 +148,11 @@ def test_two_areas_that_changed_places_are_found(name: str) -> None:
     found, tables = example(name), sound(name)
     tally = max(found.tallies, key=lambda one: (len(one.levels), one.cells))
     level = tally.levels[-1]
-    numbers = tables[tally.name, level]
-    other = next(area for area in range(1, len(numbers)) if (numbers[area] != numbers[0]).any())
-    told = found.faults(changed(tables, tally, level, swap(0, other)))
+    assert tally.spine is not None
+    areas, numbers = tally.spine.areas[level], tables[tally.name, level]
+    pairs = combinations(range(len(areas)), 2)  # within one parent nothing tells which is which
+    one, other = next((a, b) for a, b in pairs if areas[a].parent != areas[b].parent and any(numbers[a] != numbers[b]))
+    told = found.faults(changed(tables, tally, level, swap(one, other)))
     assert any(f"table '{tally.table}'" in sentence for sentence in told)
 
 
@@ -155,23 +160,21 @@ def test_a_sentence_names_table_level_area_codes_what_was_found_and_what_was_exp
     found, tables = example("households"), published("households")
     tally = found.tally("sex_by_age")
     cell = cell_of(tally, sex="2", age_group="18 to 64")
-    number = tables[tally.name, "taz"][3, cell]
     assert tally.spine is not None
-    area, parent = tally.spine.areas["taz"][3], tally.spine.areas["taz"][3].parent
+    area = tally.spine.areas["taz"][3]
     told = found.faults(changed(tables, tally, "taz", add(3, cell)))
     assert any(sentence.startswith(f"table 'population' at taz, area {area.code}: found ") for sentence in told)
-    where = f"table 'sex_by_age' at district, area {parent}, sex 2, age_group 18 to 64: found "
+    where = f"table 'sex_by_age' at district, area {area.parent}, sex 2, age_group 18 to 64: found "
     (below,) = [sentence for sentence in told if sentence.startswith(where)]
-    total = tables[tally.name, "district"][[one.code for one in tally.spine.areas["district"]].index(parent), cell]
+    districts = [district.code for district in tally.spine.areas["district"]]
+    total = tables[tally.name, "district"][districts.index(str(area.parent)), cell]
     assert below == f"{where}{total}, expected exactly {total + 1}, the sum over taz"
-    assert number >= 0
 
 
 def test_a_broken_rule_is_found_where_all_else_holds() -> None:
     found, tables = example("households"), published("households")
     tally = found.tally("relationship")
     head, spouse = cell_of(tally, relate="0"), cell_of(tally, relate="1")
-    assert tally.spine is not None
     district = int(np.argmax(tables[tally.name, "district"][:, head]))
     for level, area in (("district", district), ("county", 0)):
         tables = changed(tables, tally, level, add(area, head, -1))
@@ -182,16 +185,13 @@ def test_a_broken_rule_is_found_where_all_else_holds() -> None:
     assert all(sentence.startswith("table 'relationship' at ") for sentence in told)
 
 
-def test_a_rule_counts_the_hidden_cells_of_what_it_sums_out() -> None:
+def test_a_rule_between_whole_tables_is_checked_in_every_area() -> None:
     found, tables = example("households"), published("households")
-    tally = found.tally("household_size")
-    assert not any(attribute.hidden for attribute in tally.attributes)
-    population = found.tally("population")
-    fewer = tables[population.name, "taz"] * 0
-    told = found.faults({**tables, (population.name, "taz"): fewer})
-    assert any(
-        "population >= household_size" in sentence and "table 'population' at taz" in sentence for sentence in told
-    )
+    tally = found.tally("population")
+    told = found.faults({**tables, (tally.name, "taz"): tables[tally.name, "taz"] * 0})
+    broken = [sentence for sentence in told if "by rule 'population >= household_size'" in sentence]
+    assert broken
+    assert all(sentence.startswith("table 'population' at taz, area ") for sentence in broken)
 
 
 @pytest.mark.parametrize(
@@ -259,8 +259,9 @@ def test_recodes_of_one_column_are_compared_in_the_groups_they_share() -> None:
     tables = changed(tables, tally, "north", add(0, cell_of(tally, grade="M1"), -1))  # the total stays
     told = found.faults(tables)
     assert any("cycle Grades 1 to 4" in one and "table 'pupils_by_grade'" in one for one in told)
-    within = changed(example("schools").truth, tally, "north", add(0, cell_of(tally, grade="B1")))
-    assert found.faults(changed(within, tally, "north", add(0, cell_of(tally, grade="B2"), -1))) in ([], told[:0])
+    tables = changed(tables, tally, "north", add(0, cell_of(tally, grade="B2"), -1))
+    tables = changed(tables, tally, "north", add(0, cell_of(tally, grade="M1")))
+    assert found.faults(tables) == []  # nothing else is by grade, so within a cycle nothing can be told
 
 
 def test_many_faults_of_a_kind_are_counted_and_not_all_told() -> None:
