@@ -135,7 +135,7 @@ class Bed:
         found = []
         for (table, level), numbers in self.truth.items():
             noise = noises[table, level]
-            noisy = (numbers + noise.draw(numbers.size, rng).reshape(numbers.shape)).astype(np.int32)
+            noisy = numbers + noise.draw(numbers.size, rng).reshape(numbers.shape)
             found.append(Measurement(self.tallies[table], level, noisy, noise))
         return found
 

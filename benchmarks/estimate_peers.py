@@ -241,8 +241,8 @@ def errors_of_a_draw(found: Bed, measurements: list[Measurement]) -> dict[tuple[
     from estimation.release import estimate_release
 
     ours, blind = estimate_release(found.problem, measurements), own_level_only(found, measurements)
-    noisy = {(one.tally.table, one.level or ""): one.numbers.astype(np.int64) for one in measurements}
-    errors = {}
+    noisy = {(one.tally.table, one.level or ""): one.numbers for one in measurements}
+    errors: dict[tuple[str, str, str], float] = {}
     for (table, level), truth in found.truth.items():
         tally = found.tallies[table]
         ways = {

@@ -214,7 +214,11 @@ def _links(
     atoms: Sequence[Atoms],
     told: Sequence[dict[Node, Labels]],
 ) -> list[Link | None]:
-    """What each histogram shares with the one it hangs on: groups that tallies on both sides count in full."""
+    """What each histogram shares with the one it hangs on: groups that some tally on either side counts in full.
+
+    The other side may count only a part of such a group; its other cells are what is left, so a part never outnumbers
+    the whole.
+    """
     below = [_subtree(arranged, number) for number in range(len(arranged))]
     found: list[Link | None] = []
     for number, one in enumerate(arranged):
@@ -230,14 +234,14 @@ def _links(
         ]
         counted = [_covered(design, side, pair, one.shared) for side in sides]
         groups = int(both.max()) + 1
-        shared = np.ones(groups, bool)
+        shared = np.zeros(groups, bool)
         for side in counted:
             full = np.zeros(groups, bool)
             for tally in side:
                 missed = np.zeros(groups, bool)
                 missed[both[~tally]] = True
                 full |= ~missed
-            shared &= full
+            shared |= full
         rename = np.where(shared, np.cumsum(shared) - 1, -1).astype(np.int32)
         both = rename[both]
         found.append(Link(number, one.after, int(shared.sum()), both[: pair[0].size], both[pair[0].size :]))

@@ -62,10 +62,10 @@ def _summed(bounds: Bounds, level: Level) -> Bounds:
 def _tighter(known: Bounds | None, other: Bounds, reason: str, level: str) -> Bounds:
     low, high = other if known is None else (np.maximum(known[0], other[0]), np.minimum(known[1], other[1]))
     if (low > high).any():
-        worst = int(np.argmax((low > high).any(axis=1)))
+        area, group = (int(found[0]) for found in np.nonzero(low > high))
         raise Infeasible(
-            f"{reason}: at level '{level}', area number {worst + 1} would need a number of at least "
-            f"{low[worst].max():,.0f} and at most {high[worst].min():,.0f}. Two exact totals, rules or public columns "
+            f"{reason}: at level '{level}', area number {area + 1} would need a number of at least "
+            f"{low[area, group]:,.0f} and at most {high[area, group]:,.0f}. Two exact totals, rules or public columns "
             "contradict each other"
         )
     return low, high

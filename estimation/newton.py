@@ -14,14 +14,14 @@ from scipy.sparse.linalg import splu
 from estimation.arrays import Floats, Numbers
 from estimation.kernels.sweep import Families
 
-MOST_STEPS = 500
+MOST_STEPS = 3_000
 SHORTEST = 2.0**-30
 LIGHTEST, FIRST, HEAVIEST = 1e-10, 1e-3, 1e3
 """What is added to the equations so that steps stay short where nothing moves: more after one had to be shortened."""
 
 
 def settle_one(families: Families, parent: int) -> tuple[Floats, float]:
-    """The numbers (child, cell) of one family, and how far any sum that must hold is off."""
+    """The numbers (child, cell) of one family, and how far any sum is off, or any multiplier of a soft sum."""
     start, end = (int(at - families.starts[0]) for at in families.starts[parent : parent + 2])
     children, cells = end - start, families.targets.shape[1]
     bounded = len(families.low) > 0
@@ -59,7 +59,7 @@ def settle_one(families: Families, parent: int) -> tuple[Floats, float]:
         multipliers = multipliers + length * direction
         weight = min(weight * 10, HEAVIEST) if length < 0.1 else max(weight / 10, LIGHTEST)
     x = numbers(multipliers)
-    off = np.abs(matrix @ x - wanted)[slack == 0].max(initial=0)
+    off = np.abs(matrix @ x - wanted + slack * multipliers).max(initial=0)
     return x.reshape(children, cells), float(off)
 
 

@@ -32,6 +32,11 @@ class Observation:
     numbers: Numbers = field(repr=False)
     variance: Floats | float
 
+    def __post_init__(self) -> None:
+        spread = np.asarray(self.variance)
+        if np.any(spread < 0) or (np.any(spread == 0) and not np.all(spread == 0)):
+            raise ValueError(f"'{self.margin.name}': areas are all exact, or all measured with a positive variance")
+
     @property
     def is_exact(self) -> bool:
         """Whether nothing was added to the numbers."""

@@ -113,6 +113,8 @@ def _require_feasible(found: Problem, planned: Planned) -> None:
             for side in sides
             if side.tally.name in planned.design.margins and planned.side(side)[0] == number
         ]
+        exact = [tally.name for tally in planned.population.tallies if tally.table == EXACT]
+        must += [histogram.labels[name] for name in exact if name in histogram.labels]
         try:
             chain_of(histogram.cells, must=[histogram.link.here, *must] if histogram.link else must, may=[])
         except ValueError:

@@ -87,7 +87,7 @@ def settle_families(passes: Sequence[Pass], family: Family, cell_keys: Keys) -> 
         result, rescued = _solved(problem, family.level)
         keys = _first_keys(one, cell_keys)
         if family.signed:
-            low, high = np.floor(result.numbers) - 1, np.full_like(result.numbers, np.inf)
+            low = np.maximum(low, np.floor(result.numbers) - 1)
         whole, moved = np.zeros_like(result.numbers), np.zeros(len(result.off), np.int64)
         soft_of = _with_rest(problem.soft_of, problem.soft.shape[1])
         fractions = Fractions(
@@ -119,6 +119,8 @@ def _first_keys(one: Pass, cell_keys: Keys) -> Keys:
 
 def _solved(problem: Families, level: str) -> tuple[Result, tuple[int, ...]]:
     parents = len(problem.starts) - 1
+    if not np.isfinite(problem.targets).all():
+        raise Unsettled(f"level '{level}': some estimates are not numbers; measurements of some areas are missing")
     result = Result(np.zeros(problem.targets.shape), np.zeros(parents, np.int64), np.zeros(parents))
     settle(problem, result, 0, parents, TOLERANCE, MOST_SWEEPS)
     late = np.flatnonzero(~(result.off < TOLERANCE))
@@ -233,15 +235,18 @@ def bounds_of(one: Pass, family: Family, areas: int) -> tuple[Floats, Floats]:
     low = np.full((areas, one.groups), -np.inf if family.signed else 0.0)
     high = np.full((areas, one.groups), np.inf)
     for limits in family.limits:
-        least, most = implied(limits, one.of_cell, one.groups)
+        least, most = implied(limits, one.of_cell, one.groups, signed=family.signed)
         low, high = np.maximum(low, least), np.minimum(high, most)
     if (low > high).any():
         raise Infeasible(f"level '{family.level}': rules and exact totals leave no number for some cells")
     return low, high
 
 
-def implied(limits: Limits, of_cell: Labels, groups: int) -> tuple[Floats, Floats]:
-    """What bounds of some groups of cells say about other groups: sums of those that lie inside, if they fill them."""
+def implied(limits: Limits, of_cell: Labels, groups: int, *, signed: bool = False) -> tuple[Floats, Floats]:
+    """What bounds of some groups of cells say about other groups: sums of those that lie inside, if they fill them.
+
+    Where nothing is negative, those that lie inside are a least even if they do not.
+    """
     inside = limits.of_cell >= 0
     pairs = np.unique(np.stack([of_cell[inside], limits.of_cell[inside]], axis=1), axis=0).reshape(-1, 2)
     home = np.full(limits.low.shape[1], -1, np.int64)
@@ -253,6 +258,7 @@ def implied(limits: Limits, of_cell: Labels, groups: int) -> tuple[Floats, Float
     filled[pairs[apart[pairs[:, 1]], 0]] = False
     told = np.zeros(groups, bool)
     told[home[home >= 0]] = True
+    told &= filled | (not signed)
     least = np.where(told, folded(limits.low, home, groups), -np.inf)
     most = np.where(filled, folded(limits.high, home, groups), np.inf)
     return least, most

@@ -17,6 +17,7 @@ import numpy as np
 
 from estimation.arrays import Floats, Integers
 from estimation.coordinates import Coordinates
+from estimation.errors import EstimationError
 from estimation.kernels.blocks import inverse_within
 from estimation.observations import Observation
 from estimation.spaces import Spaces
@@ -80,6 +81,10 @@ def within(matrices: Floats, bases: Sequence[Floats]) -> Floats:
     out = np.zeros_like(matrices)
     for part, basis in enumerate(bases):
         out[:, part] = inverse_within(np.ascontiguousarray(matrices[:, part]), basis)
+    if not np.isfinite(out).all():
+        raise EstimationError(
+            "some areas of a level lack a measurement that others of it have, and nothing below them makes up for it"
+        )
     return out
 
 

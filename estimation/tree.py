@@ -23,7 +23,7 @@ class Level:
     def __post_init__(self) -> None:
         if len(self.parents) and (np.diff(self.parents) < 0).any():
             raise ValueError(f"the areas of '{self.name}' are not in the order of their parents")
-        if len(np.unique(self.parents)) != self.above:
+        if len(np.unique(self.parents)) != self.above or self.parents[-1] != self.above - 1:
             raise ValueError(f"an area above '{self.name}' has no area in it")
 
     @property

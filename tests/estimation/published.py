@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from estimation.measurement import ExactNumbers
+from estimation.measurement import ExactNumbers, Measurement
 from estimation.problem import Problem, problem
 from estimation.release import Estimated, estimate_release
 from estimation.tables import Statistic
@@ -90,7 +90,9 @@ class Released:
             for level in tally.levels or (None,)
         ]
 
-    def estimated(self, noise: Normal | Laplace, rng: np.random.Generator | None) -> tuple[Estimated, list]:
+    def estimated(
+        self, noise: Normal | Laplace, rng: np.random.Generator | None
+    ) -> tuple[Estimated, list[Measurement]]:
         """The release with noise, or without where there is no generator; and what was measured."""
         found = measured(self.truth, self.tallies, noise, rng)
         return estimate_release(self.problem, found, self.exact), found
@@ -149,9 +151,7 @@ class Oracle:
             ((column, codes),) = (table.compare or {}).items()
             asked = [(table.of or "", {column: code}) for code in codes]
         tables = self.release.spec.tables
-        return [
-            self._figure(name, tables[name].statistics[0], level, area, {**wanted, **more}) for name, more in asked
-        ]
+        return [self._figure(name, tables[name].statistics[0], level, area, {**wanted, **more}) for name, more in asked]
 
     def _figure(self, table: str, statistic: str, level: str | None, area: int, wanted: Wanted) -> Fraction | None:
         def of(kind: str) -> tuple[Tally, Fraction]:
@@ -175,9 +175,7 @@ class Oracle:
         middle = Fraction(tally.adds.low + tally.adds.high, 2) * tally.adds.step
         return middle + top / bottom * tally.adds.step / tally.adds.factor
 
-    def _quantile(
-        self, found: Statistic, tally: Tally, area: int, wanted: Wanted, share: Fraction
-    ) -> Fraction | None:
+    def _quantile(self, found: Statistic, tally: Tally, area: int, wanted: Wanted, share: Fraction) -> Fraction | None:
         grid = tally.attributes[-1]
         codes = [category.code for category in grid.categories]
         held = [self._sum(tally, found.level, area, {**wanted, grid.name: code}) for code in codes]
@@ -196,7 +194,9 @@ class Oracle:
     def _sum(self, tally: Tally, level: str | None, area: int, wanted: Wanted) -> int:
         """The sum of all cells with the wanted codes, those that are never printed included."""
         total = 0
-        for cell, number in zip(cells(tally), self.release.truth[tally.name, level][area].tolist(), strict=False):
+        for cell, number in zip(
+            cells(tally.attributes), self.release.truth[tally.name, level][area].tolist(), strict=False
+        ):
             if all(cell[name] == code for name, code in wanted.items()):
                 total += number
         return total
@@ -209,12 +209,12 @@ def combinations(attributes: tuple[Attribute, ...]) -> Iterator[Wanted]:
         yield dict(zip(names, codes, strict=True))
 
 
-def cells(tally: Tally) -> Iterator[Mapping[str, str | None]]:
-    """Every cell of a tally, as the codes of its attributes; None stands for "not stated"."""
-    names = [attribute.name for attribute in tally.attributes]
+@cache
+def cells(attributes: tuple[Attribute, ...]) -> tuple[Mapping[str, str | None], ...]:
+    """Every cell of a tally by some attributes, as the codes of its attributes; None stands for "not stated"."""
+    names = [attribute.name for attribute in attributes]
     lists = [
         [*(category.code for category in one.categories), *[None] * (extended_size(one) - len(one.categories))]
-        for one in tally.attributes
+        for one in attributes
     ]
-    for codes in product(*lists):
-        yield dict(zip(names, codes, strict=True))
+    return tuple(dict(zip(names, codes, strict=True)) for codes in product(*lists))

@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 RESPONSE = (
     SMALL.replace("neighbours: add-remove", "neighbours: replace")
     .replace("people:    {count: persons,", "people:    {count: persons, mechanism: randomised_response,")
-    .replace("publish:", "exact: [{count: persons, at: all, from: microdata, because: Known.}]\npublish:")
+    .replace("\npublish:", "\nexact: [{count: persons, at: all, from: microdata, because: Known.}]\npublish:")
 )
 
 
