@@ -32,20 +32,11 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from estimate_beds import (
-    Bed,
-    bed,
-    census_bed,
-    census_shape,
-    equal,
-    gaussian_noises,
-)
+from estimate_beds import Bed, bed, census_bed, census_shape, equal, gaussian_noises
 from estimate_peers import AGREES, Found, compare_families, errors_of_a_draw, peers_part
 
-from estimation.estimate import settle_population
 from estimation.intervals import agency_quantile, count_interval
 from estimation.measurement import Measurement
-from estimation.problem import work_for
 from estimation.release import estimate_release
 
 Integers = npt.NDArray[np.int64]
@@ -94,19 +85,17 @@ def estimate_alone(folder: Path, size: tuple[int, int, int]) -> Found:
         Measurement(state.tallies[table], level, np.load(folder / f"{table}.{level}.npy"), noises[table, level])
         for table, level in state.shape.measured()
     ]
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    start, processor = perf_counter(), process_time()
-    estimated = estimate_release(state.problem, measurements)
-    seconds, processor = perf_counter() - start, process_time() - processor
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    before, marks = peak_mb(), [perf_counter()]
+    processor = process_time()
+    estimated = estimate_release(state.problem, measurements, progress=lambda _: marks.append(perf_counter()))
+    seconds, processor, peak = perf_counter() - marks[0], process_time() - processor, peak_mb()
+    fitting = marks[2] - marks[0]  # told of: the population, then the first level below the whole
     errors: dict[str, dict[str, Found]] = {"ours": {}, "unbiased": {}}
     for table, level in state.shape.measured():
         truth, tally = np.load(folder / f"{table}.{level}.truth.npy"), state.tallies[table]
         errors["ours"].setdefault(table, {})[level] = mean_error(estimated.value(tally, level), truth)
         errors["unbiased"].setdefault(table, {})[level] = mean_error(estimated.estimate(tally, level), truth)
     del estimated
-    work, fitting = timed(lambda: work_for(state.problem, state.problem.populations[0], measurements, (), ()))
-    _, settling_all = timed(lambda: settle_population(work))
     count = sum(one.numbers.size for one in measurements)
     normals = [timed_normals(count) for _ in range(3)]
     normal, normal_processor = (median(one) for one in zip(*normals, strict=True))
@@ -117,17 +106,25 @@ def estimate_alone(folder: Path, size: tuple[int, int, int]) -> Found:
             "areas": list(state.shape.levels.values()),
             "numbers": count,
             "peak_mb_before": round(before),
-            "settle_over_numpy_normal": round(settling_all / normal, 2),
+            "settle_over_numpy_normal": round((seconds - fitting) / normal, 2),
             "processor_over_numpy_normal": round(processor / normal_processor, 2),
             "seconds": {
                 "estimate": round(seconds, 2),
-                "least_squares_up": round(fitting, 2),
-                "down_and_settle": round(settling_all, 2),
+                "least_squares_up_and_whole": round(fitting, 2),
+                "down_and_settle": round(seconds - fitting, 2),
                 "numpy_normal": round(normal, 3),
             },
             "mae": errors,
         },
     }
+
+
+def peak_mb() -> float:
+    """The largest resident set of this program; where Linux tells, without that of the process that started it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def timed_normals(count: int) -> tuple[float, float]:
@@ -319,6 +316,7 @@ def peers_lines(peers: Found) -> list[str]:
     elif mbi:
         errors = sized({level: mbi[level] for level in levels})
         lines.append(f"   mbi, {mbi['runs']} draws, {mbi['mbi_over_ours']} times ours: {errors}")
+        lines.append(f"   ours on the same draws: {sized(mbi['ours_on_these'])}")
     return lines
 
 

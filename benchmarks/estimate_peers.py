@@ -281,6 +281,7 @@ def peers_part(*, tracts: int, draws: int, mbi: int) -> Found:
     }
     if mbi:
         found["mbi"] = mbi_part(job, draws=mbi, ours=median(seconds))
+        found["mbi"]["ours_on_these"] = {level: round(float(np.mean(one[:mbi])), 2) for level, one in errors.items()}
     return {"peers_job": found}
 
 

@@ -41,29 +41,40 @@ class Fractions(NamedTuple):
 
 @compiled
 def round_off(fractions: Fractions, whole: Floats, moved: Integers, first: int, last: int) -> None:
-    """Rounds the families from `first` to `last` (without); `moved` counts exchanges, or is -1 where there is no way."""
-    count = fractions.groups.shape[1]
+    """Rounds the families from `first` to `last` (without). `moved` counts exchanges; -1 where there is no way."""
+    cells = _in_order(fractions)
     for parent in range(first, last):
         start = fractions.starts[parent] - fractions.starts[0]
         end = fractions.starts[parent + 1] - fractions.starts[0]
-        cells = np.argsort(fractions.group_of, kind="mergesort")
-        position = 0
-        moved[parent] = 0
         due_soft = _due_soft(fractions, start, end)
-        for group in range(max(count, 1)):
-            begin = position
-            while position < len(cells) and (count == 0 or fractions.group_of[cells[position]] == group):
-                position += 1
-            exchanged = _one_table(fractions, parent, (start, end), cells[begin:position], group, whole, due_soft)
+        moved[parent], begin = 0, 0
+        while begin < len(cells):
+            group, stop = fractions.group_of[cells[begin]], begin + 1
+            while stop < len(cells) and fractions.group_of[cells[stop]] == group:
+                stop += 1
+            exchanged = _one_table(fractions, parent, (start, end), cells[begin:stop], group, whole, due_soft)
             if exchanged < 0:
                 moved[parent] = -1
                 break
             moved[parent] += exchanged
+            begin = stop
+
+
+@compiled
+def _in_order(fractions: Fractions) -> Integers:
+    """The cells by group, both in the order of their keys, so that nothing depends on where they stand."""
+    cells = np.argsort(fractions.cell_keys, kind="mergesort")
+    rank, seen = np.full(max(fractions.groups.shape[1], 1), -1), 0
+    for cell in cells:
+        if rank[fractions.group_of[cell]] < 0:
+            rank[fractions.group_of[cell]] = seen
+            seen += 1
+    return cells[np.argsort(rank[fractions.group_of[cells]], kind="mergesort")]
 
 
 @compiled
 def _due_soft(fractions: Fractions, start: int, end: int) -> Floats:
-    """What single units may still add to each soft sum: what it comes to, rounded, less the whole parts of its cells."""
+    """What single units may still add to each soft sum: what it comes to, rounded, less its cells' whole parts."""
     due = np.zeros((end - start, fractions.soft_count))
     for i in range(end - start):
         for kind in range(len(fractions.soft_of)):
@@ -90,9 +101,9 @@ def _one_table(
     cells = group_cells
     if columns and not bounded:
         cells = group_cells[fractions.columns[parent][group_cells] > 0]
-    rows = np.arange(start, end)
+    rows = start + np.argsort(fractions.area_keys[start:end], kind="mergesort")
     if fractions.groups.shape[1] > 0 and not bounded:
-        rows = rows[fractions.groups[start:end, group] > 0]
+        rows = rows[fractions.groups[:, group][rows] > 0]
     size, width = len(rows), len(cells)
     x, low, room = np.zeros((size, width)), np.zeros((size, width)), np.full((size, width), np.inf)
     for i in range(size):
@@ -108,7 +119,7 @@ def _one_table(
     if columns:
         for k in range(width):
             due_columns[k] = fractions.columns[parent][cells[k]] - low[:, k].sum()
-    if (due_rows < 0).any() or (due_columns < 0).any():
+    if (due_rows < 0).any() or (due_columns < 0).any() or not np.isfinite(x).all():
         return -1
     if not columns and fractions.groups.shape[1] == 0:
         for i in range(size):
@@ -133,7 +144,7 @@ def _whole_parts(x: Floats, room: Floats, due_rows: Floats, due_columns: Floats)
     given = np.zeros_like(x)
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
-            part = min(min(np.floor(x[i, k] + GRAIN), room[i, k]), min(due_rows[i], due_columns[k]))
+            part = min(np.floor(x[i, k] + GRAIN), room[i, k], due_rows[i], due_columns[k])
             if part > 0:
                 given[i, k] = part
                 due_rows[i] -= part
@@ -218,6 +229,8 @@ def _exchanges(given: Floats, room: Floats, due_rows: Floats, due_columns: Float
                 given[i, k] += 1
                 due_columns[k] -= 1
                 exchanged += 1
+    if not free_columns and (due_columns > 0).any():
+        return -1
     return exchanged
 
 

@@ -7,11 +7,14 @@ For each family: numbers x (child, cell), as near as possible to targets z, with
 while sums of cells that were measured too are kept near targets of their own (soft sums).
 
 With a multiplier for every column, group and soft sum the solution is x = z + multipliers, cut to its bounds; a
-multiplier is right if its own sum is. A sweep puts right one multiplier after another: block ascent of the dual problem,
-the quadratic kin of raking. Each is a piecewise linear equation in one unknown, solved by Newton's steps: a step down
-cannot overshoot, a step up can and is then taken back, so steps are repeated while they are large. Stationarity and
-signs hold at every moment; what is left to reach is that all sums are right, and how far they are off is the
-certificate.
+multiplier is right if its own sum is. A sweep puts right one multiplier after another: block ascent of the dual
+problem, the quadratic kin of raking. Each is a piecewise linear equation in one unknown, solved by Newton's steps: a
+step down cannot overshoot, a step up can and is then taken back, so a step is followed by others while it is large.
+Stationarity and signs hold at every moment; what is left to reach is that all sums are right, and how far they are off
+is the certificate.
+
+Each number is read three times in a sweep: it takes the step of its soft sum while groups are added up, that of its
+group while columns are, and that of its column while the soft sums of the next sweep are.
 """
 
 from __future__ import annotations
@@ -76,9 +79,9 @@ class Side(NamedTuple):
     low: Floats
     high: Floats
     ease: Floats
-    """(cell)."""
     pace: Floats
-    """The ease of each child."""
+    """The ease of each child; `even` is one for each."""
+    even: Floats
     group_of: Labels
     """For each cell its group, one more than the last for none."""
     edges: Integers
@@ -89,21 +92,18 @@ class Side(NamedTuple):
     soft_of: Labels
     """(kind of sum, cell): one more than the last sum for none; at least one kind."""
     soft: Floats
-    """(sum, child)."""
+    """(sum, child), as are their pulls and multipliers."""
     pull: Floats
     multiplier: Floats
-    """Of soft sums: (sum, child)."""
     rows: Integers
-    """(kind of sum, place): the cells, sum by sum."""
+    """(kind of sum, place): the cells, sum by sum; `bounds` say where those of each sum begin and end."""
     bounds: Integers
-    """Where the cells of each soft sum begin and end there."""
 
 
 class Sums(NamedTuple):
     """Sums of one sort, soft or groups: (sum, child), with a last row for the cells in none."""
 
     totals: Floats
-    """What they come to."""
     slopes: Floats
     """How fast they grow with their multipliers."""
     steps: Floats
@@ -120,10 +120,8 @@ def settle(families: Families, result: Result, first: int, last: int, tolerance:
             cells = order[families.columns[parent][order] != 0]
         start, end = families.starts[parent] - families.starts[0], families.starts[parent + 1] - families.starts[0]
         side = _side_by_side(families, parent, (start, end), cells)
-        result.sweeps[parent], result.off[parent] = _one_family(
-            side, families.soft_starts, end - start, tolerance, most_sweeps
-        )
-        bounded = len(families.low) > 0
+        sweeps, off = _one_family(side, families.soft_starts, end - start, tolerance, most_sweeps)
+        result.sweeps[parent], result.off[parent], bounded = sweeps, off, len(families.low) > 0
         for k in range(len(cells)):
             for child in range(end - start):
                 x = side.numbers[k, child]
@@ -132,24 +130,12 @@ def settle(families: Families, result: Result, first: int, last: int, tolerance:
 
 
 @compiled
-def _turned(numbers: Floats, span: tuple[int, int], width: int, rest: float) -> Floats:
-    """Rows of a span as columns, filled up to a width."""
-    start, end = span
-    found = np.full((numbers.shape[1], width), rest)
-    for k in range(numbers.shape[1]):
-        for child in range(end - start):
-            found[k, child] = numbers[start + child, k]
-    return found
-
-
-@compiled
-def _picked(numbers: Floats, span: tuple[int, int], cells: Integers, width: int, rest: float) -> Floats:
-    """The same for some cells."""
-    start, end = span
+def _turned(numbers: Floats, span: tuple[int, int], cells: Integers, width: int, rest: float) -> Floats:
+    """Some cells of a span of children as (cell, child), filled up to a width."""
     found = np.full((len(cells), width), rest)
     for k in range(len(cells)):
-        for child in range(end - start):
-            found[k, child] = numbers[start + child, cells[k]]
+        for child in range(span[1] - span[0]):
+            found[k, child] = numbers[span[0] + child, cells[k]]
     return found
 
 
@@ -173,18 +159,19 @@ def _side_by_side(families: Families, parent: int, span: tuple[int, int], cells:
                 soft_of[kind, k] = families.soft_of[kind, cells[k]]
     rows, bounds = _sorted(soft_of, sums)
     return Side(
-        _picked(families.targets, span, cells, width, -np.inf),
-        _picked(families.low, span, cells, width, 0.0) if bounded else none,
-        _picked(families.high, span, cells, width, 0.0) if bounded else none,
+        _turned(families.targets, span, cells, width, -np.inf),
+        _turned(families.low, span, cells, width, 0.0) if bounded else none,
+        _turned(families.high, span, cells, width, 0.0) if bounded else none,
         families.cell_ease[cells],
         pace,
+        np.ones(width),
         np.where((group_of < 0) | (count == 0), count, group_of).astype(np.int32),
         edges,
-        _turned(families.groups, span, width, 0.0),
+        _turned(families.groups, span, np.arange(count), width, 0.0),
         families.columns[parent][cells] if len(families.columns) > 0 else np.zeros(0),
         soft_of,
-        _turned(families.soft, span, width, 0.0),
-        _turned(families.pull, span, width, 0.0),
+        _turned(families.soft, span, np.arange(sums), width, 0.0),
+        _turned(families.pull, span, np.arange(sums), width, 0.0),
         np.zeros((sums, width)),
         rows,
         bounds,
@@ -207,17 +194,14 @@ def _sorted(soft_of: Labels, count: int) -> tuple[Integers, Integers]:
 
 
 @compiled
-def _none_yet(count: int, width: int) -> Sums:
-    return Sums(np.zeros((count + 1, width)), np.zeros((count + 1, width)), np.zeros((count + 1, width)))
-
-
-@compiled
 def _one_family(
     side: Side, soft_starts: Integers, children: int, tolerance: float, most_sweeps: int
 ) -> tuple[int, float]:
     """Sweeps over one family until every sum is right."""
     size, width = side.numbers.shape
-    soft, groups = _none_yet(len(side.soft), width), _none_yet(len(side.groups), width)
+    rows, more = (len(side.soft) + 1, width), (len(side.groups) + 1, width)
+    soft = Sums(np.zeros(rows), np.zeros(rows), np.zeros(rows))
+    groups = Sums(np.zeros(more), np.zeros(more), np.zeros(more))
     line, moves = np.zeros((4, max(size, width))), np.zeros(size)
     pace, nought = side.pace.reshape((1, width)), np.zeros(size, np.int32)
     _add_up(side, side.ease, soft.steps, side.soft_of[0], soft, side.soft_of[0])
@@ -282,7 +266,7 @@ def _soft_steps(
             for j in range(children):
                 if abs(steps[i, j]) >= coarse:
                     give = 1.0 / pull[i, j]
-                    size = _note(side, line, rows[side.bounds[i, 0] : side.bounds[i, 1]], j)
+                    size = _note(side, line, rows[side.bounds[i, 0] : side.bounds[i, 1]], (j, j + 1), side.even)
                     rest = wanted[i, j] - give * multiplier[i, j]
                     steps[i, j] = _repeated(line, size, rest, give, steps[i, j], len(side.low) > 0, coarse)
         for j in range(steps.shape[1]):
@@ -303,7 +287,7 @@ def _group_steps(side: Side, sums: Sums, children: int, line: Floats, coarse: fl
             gap = totals[i, j]
             off = max(off, abs(gap))
             if abs(gap) >= coarse or (slopes[i, j] <= 0.0 and gap != 0.0):
-                size = _note(side, line, np.arange(edges[i], edges[i + 1]), j)
+                size = _note(side, line, np.arange(edges[i], edges[i + 1]), (j, j + 1), side.even)
                 if slopes[i, j] <= 0.0:
                     steps[i, j] = _stuck_step(line, size, gap, 0.0)
                 if abs(gap) >= coarse:
@@ -314,7 +298,7 @@ def _group_steps(side: Side, sums: Sums, children: int, line: Floats, coarse: fl
 
 @compiled
 def _column_steps(side: Side, steps: Floats, moves: Floats, children: int, line: Floats, coarse: float) -> float:
-    """Moves cells by the steps of their groups, then finds the steps of their columns; returns how far these were off."""
+    """Moves cells by the steps of their groups, then finds those of columns; returns how far these were off."""
     totals, slopes = _column_sums(side, steps)
     ease, columns, bounded = side.ease, side.columns, len(side.low) > 0
     off = 0.0
@@ -324,7 +308,7 @@ def _column_steps(side: Side, steps: Floats, moves: Floats, children: int, line:
         off = max(off, abs(gap))
         move = gap / slope if slope > 0.0 else 0.0
         if abs(gap) >= coarse or slope <= 0.0:
-            _note_column(side, line, k, children)
+            _note(side, line, np.arange(k, k + 1), (0, children), side.pace)
             if slope <= 0.0:
                 move = _stuck_step(line, children, gap, 0.0)
             if abs(gap) >= coarse:
@@ -367,35 +351,21 @@ def _column_sums(side: Side, steps: Floats) -> tuple[Floats, Floats]:
 
 
 @compiled
-def _note(side: Side, line: Floats, rows: Integers, child: int) -> int:
-    """Notes a child's numbers of some cells on a line; returns how many."""
-    numbers, low, high, ease, bounded = side.numbers, side.low, side.high, side.ease, len(side.low) > 0
-    for i in range(len(rows)):
-        k = rows[i]
-        line[0, i] = numbers[k, child]
-        line[1, i] = ease[k]
-        line[2, i] = low[k, child] if bounded else 0.0
-        line[3, i] = high[k, child] if bounded else np.inf
-    return len(rows)
+def _note(side: Side, line: Floats, cells: Integers, children: tuple[int, int], pace: Floats) -> int:
+    """Notes the numbers of one sum, how fast each moves, and their bounds on a line; returns how many they are."""
+    numbers, low, high, ease, bounded, size = side.numbers, side.low, side.high, side.ease, len(side.low) > 0, 0
+    for k in cells:
+        for j in range(children[0], children[1]):
+            line[0, size] = numbers[k, j]
+            line[1, size] = ease[k] * pace[j]
+            line[2, size] = low[k, j] if bounded else 0.0
+            line[3, size] = high[k, j] if bounded else np.inf
+            size += 1
+    return size
 
 
 @compiled
-def _note_column(side: Side, line: Floats, k: int, children: int) -> int:
-    """Notes the children's numbers of one cell on a line; returns how many."""
-    numbers, low, high, pace, bounded = side.numbers, side.low, side.high, side.pace, len(side.low) > 0
-    ease = side.ease[k]
-    for j in range(children):
-        line[0, j] = numbers[k, j]
-        line[1, j] = ease * pace[j]
-        line[2, j] = low[k, j] if bounded else 0.0
-        line[3, j] = high[k, j] if bounded else np.inf
-    return children
-
-
-@compiled
-def _repeated(
-    line: Floats, size: int, wanted: float, give: float, first: float, bounded: bool, coarse: float
-) -> float:
+def _repeated(line: Floats, size: int, wanted: float, give: float, first: float, bounded: bool, coarse: float) -> float:
     """The move of one multiplier of which the first step is large: that step and further ones."""
     move, last = first, first
     for _ in range(1, STEPS):
@@ -406,8 +376,9 @@ def _repeated(
             slope += line[1, i] if line[2, i] < x < line[3, i] else 0.0
         gap = wanted - total - give * move
         step = gap / (slope + give) if slope + give > 0.0 else _stuck_step(line, size, gap, move)
-        if bounded:
-            step = last = _held_back(step, last)
+        if bounded and step * last < 0.0 and abs(step) > abs(last) / 2:
+            step = -last / 2  # where a step turns back it goes half the way at most, so that two cannot take turns
+        last = step
         move += step
         if abs(step if give > 0.0 else gap) < coarse:
             break
@@ -427,11 +398,3 @@ def _stuck_step(line: Floats, size: int, gap: float, move: float) -> float:
     if nearest == np.inf:
         return 0.0
     return nearest + gap if gap > 0.0 else gap - nearest
-
-
-@compiled
-def _held_back(step: float, last: float) -> float:
-    """A step after another: where it turns back it goes half the way at most, so that the two cannot take turns."""
-    if step * last < 0.0 and abs(step) > abs(last) / 2:
-        return -last / 2
-    return step

@@ -177,20 +177,12 @@ def coverings(shared: Shared) -> Iterator[tuple[int, Labels, csr_array]]:
     """Which of the two is a part, its cells all of whose rows the other counts, and the cells there that hold them."""
     for place, (mine, theirs) in enumerate((shared.cells, shared.cells[::-1])):
         part, whole = shared.pair[place], shared.pair[1 - place]
-        if part.adds is None and _is_decided_by(shared, part, whole):
+        if part.adds is None:
             cells = np.setdiff1d(mine, [-1, *mine[theirs < 0]])
             inside = np.isin(mine, cells)
             pairs = np.unique(np.stack([mine[inside], theirs[inside]]), axis=1)
             shape = part.cells, whole.cells
             yield place, cells, coo_array((np.ones(pairs.shape[1], np.int64), pairs), shape=shape).tocsr()[cells]
-
-
-def _is_decided_by(shared: Shared, part: Tally, whole: Tally) -> bool:
-    """Whether columns of the whole's table alone decide who is in the part."""
-    populations = shared.planned.design.populations
-    nodes = {node for one in populations.conditions_of(part) for node in populations.meanings.nodes(part.entity, one)}
-    usable = set() if part.usable is None else {populations.meanings.node(part.entity, part.usable)}
-    return nodes | usable <= populations.nodes_of(whole)
 
 
 def _impossible_but_published(found: Estimated, cells_of: Cells) -> Iterator[str]:

@@ -14,8 +14,8 @@ from hypothesis.extra import numpy as arrays
 
 from estimation.derived import (
     Cumulative,
-    Pair,
     Derived,
+    Pair,
     difference,
     difference_of,
     fieller,

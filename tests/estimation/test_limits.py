@@ -76,7 +76,6 @@ def test_no_table_within_the_bounds_is_outside_what_they_imply(
     assert (groups <= most).all()
 
 
-@pytest.mark.xfail(reason="a least number is claimed as if the rest of the group could not be negative")
 def test_where_numbers_may_be_negative_a_part_of_a_group_says_nothing_about_it() -> None:
     total = Pass(1, labels(0, 0), labels(), 0, ())
     exact = Limits(labels(0, -1), np.array([[5.0]]), np.array([[5.0]]))
@@ -143,7 +142,6 @@ def test_bounds_that_contradict_each_other_say_where() -> None:
         pushed_up(limited(town=([1, 2, 3], [4, 5, 6]), region=([0, 0], [9, 2])), TREE)
 
 
-@pytest.mark.xfail(reason="the message takes the largest and the smallest of all groups, not those that contradict")
 def test_a_contradiction_in_one_group_does_not_quote_another() -> None:
     tree = Tree("whole", ((Level("town", np.array([0]), 1),),))
     both = labels(0, 1)
