@@ -231,7 +231,7 @@ def _by_itself(fit: Fit, at: Stage) -> Stage:
     """A stage that knows nothing from below, and passes nothing down."""
     from estimation.stages import stage
 
-    own = stage(at.name, at.observations, coordinates=fit.coordinates, core=fit.core, areas=at.areas)
+    own = stage(at.name, at.observations, coordinates=fit.coordinates, shape=(at.areas, fit.core))
     below = tuple((level, _by_itself(fit, lower)) for level, lower in at.below)
     return replace(own, below=below, upwards=tuple(np.zeros_like(own.covariance) for _ in below))
 

@@ -68,7 +68,7 @@ def _shared_attributes(left: Tally, part: TablePart, right: Tally, other: TableP
 
 
 def _side(tally: Tally, part: TablePart, shared: list[Attribute]) -> Side:
-    """Cells with the fixed codes, grouped by the shared attributes, whose not-stated codes are compared with nothing."""
+    """Cells with the fixed codes, grouped by the shared attributes; their not-stated codes are left out."""
     wanted = dict(part.where)
     places = []
     for attribute in tally.attributes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -190,18 +191,35 @@ class Town:
 
     def cells_of(self, tallies: Sequence[Tally]) -> list[Integers]:
         """The cells of some tables for every kind of row; what is impossible counts where its columns meet in one."""
-        kinds = self.kinds(tallies[0].entity)
-        met = [self.columns_of(tally) for tally in tallies]
-        possible = [row for row in kinds if not any(self.is_impossible(row, among) for among in met)]
-        return [np.array([self.cell(tally, row) for row in possible], np.int64) for tally in tallies]
+        kinds = self._everyone if tallies[0].entity == PEOPLE else self.kinds(HOMES)
+        possible = np.ones(len(kinds), bool)
+        for tally in tallies:
+            if tally.name not in self._read:
+                among = self.columns_of(tally)
+                barred = np.array([self.is_impossible(row, among) for row in kinds])
+                self._read[tally.name] = np.array([self.cell(tally, row) for row in kinds], np.int64), ~barred
+            possible &= self._read[tally.name][1]
+        return [self._read[tally.name][0][possible] for tally in tallies]
+
+    @cached_property
+    def _everyone(self) -> list[Row]:
+        return self.kinds(PEOPLE)
+
+    @cached_property
+    def _read(self) -> dict[str, tuple[Integers, npt.NDArray[np.bool_]]]:
+        """Cells of tables that were looked at before, and which rows are possible in each."""
+        return {}
 
     def draw(self, rng: np.random.Generator, *, homes: int) -> dict[str, list[tuple[int, Row]]]:
         """Rows with the smallest areas they lie in: homes with one to three people, or people alone."""
         everything = {one.name for one in self.columns}
-        kinds = [row for row in self.kinds(PEOPLE) if not self.is_impossible(row, everything)]
+        kinds = [row for row in self._everyone if not self.is_impossible(row, everything)]
         weights = rng.dirichlet(np.full(len(kinds), 0.2))
         blocks = rng.choice(self.areas, homes, p=rng.dirichlet(np.full(self.areas, 0.6)))
-        drawn = [(int(block), kinds[kind]) for block, kind in zip(blocks, rng.choice(len(kinds), homes, p=weights), strict=True)]
+        drawn = [
+            (int(block), kinds[kind])
+            for block, kind in zip(blocks, rng.choice(len(kinds), homes, p=weights), strict=True)
+        ]
         if not self.has_homes:
             return {PEOPLE: drawn}
         theirs = [one.name for one in self.columns if one.owner == HOMES]
@@ -211,13 +229,17 @@ class Town:
             people += [(block, alike[number]) for number in rng.integers(0, len(alike), rng.integers(1, 4))]
         return {HOMES: [(block, {name: row[name] for name in theirs}) for block, row in drawn], PEOPLE: people}
 
-    def count(self, tallies: Sequence[Tally], rows: dict[str, list[tuple[int, Row]]]) -> dict[tuple[str, str | None], Integers]:
+    def count(
+        self, tallies: Sequence[Tally], rows: dict[str, list[tuple[int, Row]]]
+    ) -> dict[tuple[str, str | None], Integers]:
         """The exact numbers of every table at every level, row by row."""
         truth = {}
         for tally in tallies:
             for level in tally.levels or (None,):
                 numbers = np.zeros((tally.areas(level), tally.cells), np.int64)
-                codes = {area.code: n for n, area in enumerate(tally.spine.areas[level])} if tally.spine and level else {}
+                codes = (
+                    {area.code: n for n, area in enumerate(tally.spine.areas[level])} if tally.spine and level else {}
+                )
                 for block, row in rows[tally.entity]:
                     cell = self.cell(tally, row)
                     if cell >= 0:

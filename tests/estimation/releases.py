@@ -96,7 +96,9 @@ def housed(release: Release, seed: int, *, others: int) -> Truth:
     rows = _rows(homes, units, rng, fixed=("type", 0))
     spine = release.tally("population").spine
     assert spine is not None
-    maz = rng.choice(len(spine.areas[spine.smallest]), units, p=rng.dirichlet(np.ones(len(spine.areas[spine.smallest]))))
+    maz = rng.choice(
+        len(spine.areas[spine.smallest]), units, p=rng.dirichlet(np.ones(len(spine.areas[spine.smallest])))
+    )
     truth |= _counted(homes, rows, maz)
     people = _rows(persons, units + others, rng)
     relate = next(node for node in people.index if node[1] == "relate")

@@ -90,7 +90,8 @@ def test_nine_of_ten_intervals_hold_the_truth_and_so_they_do_for_small_counts(
     }
     assert coverage(estimated, measurements, truth, moes, 1.0) == pytest.approx((0.915, 0.90), abs=0.02)
     all_cells, small = coverage(estimated, measurements, truth, moes, 0.85)  # a seventh too narrow is noticed
-    assert small < 0.88 and all_cells < 0.90
+    assert small < 0.88
+    assert all_cells < 0.90
 
 
 def coverage(estimated, measurements, truth: Truth, moes, factor: float) -> tuple[float, float]:  # noqa: ANN001
@@ -128,7 +129,8 @@ def test_the_simulated_error_of_published_numbers_is_the_one_that_comes_true(
     for key in (("bands.count@land", "town"), ("bands.count@land", "region"), ("total.count@land", "town")):
         assert simulated[key].mean_absolute == pytest.approx(np.mean(realised[key]), rel=0.15)
     empty = simulated["bands.count@land", "town"]
-    assert empty.phantom > 0 and empty.bias((0, 0)) > 0 > empty.bias((3, 9))
+    assert empty.phantom > 0
+    assert empty.bias((0, 0)) > 0 > empty.bias((3, 9))
 
 
 def test_the_same_measurements_give_the_same_simulated_error(towns: tuple[Problem, list[Tally]]) -> None:

@@ -33,7 +33,8 @@ def redistricting(*, with_impossible: bool, with_recode: bool = True) -> tuple[D
     populations = Populations(spec, loaded.domain, tallies)
     made = design(populations, populations.all[0])
     budget = spec.privacy.budget.rho
-    assert budget is not None and spec.spend.by_level is not None
+    assert budget is not None
+    assert spec.spend.by_level is not None
     levels = []
     for name, children in FAN_OUTS.items():
         line = spec.spend.by_level.named[name]
@@ -64,7 +65,8 @@ def test_what_is_impossible_and_what_a_recode_tells_make_estimates_better_and_no
                 found.deviation(made.margins[f"{table}.count@blocks"].margin, level)[0]
                 for made, found in (plain, recoded, zeros)
             ]
-            assert errors[0] >= errors[1] - 1e-9 and errors[1] >= errors[2] - 1e-9
+            assert errors[0] >= errors[1] - 1e-9
+            assert errors[1] >= errors[2] - 1e-9
     made, found = zeros
     detailed = found.deviation(made.margins["detailed.count@blocks"].margin, "tract")
     assert (detailed == 0).sum() == 1  # minors in nursing facilities

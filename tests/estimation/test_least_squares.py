@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from estimation import least_squares
+from estimation.errors import EstimationError
 from estimation.observations import Margin, Observation
 from estimation.tree import Level, Tree
 from estimation.variances import cell_covariances, cell_variances, covariance

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimation.release import Estimated
+from estimation.release import Estimated, estimate_release
 from estimation.settling import TOLERANCE
-from tests.estimation.made_up import Laplace, Normal, Truth
+from tests.estimation.made_up import Laplace, Normal, Truth, measured
 from tests.estimation.promises import broken, rule_sides
 from tests.estimation.releases import Release, example, housed, places_of
 
 EXAMPLES = ("acs", "births", "detailed_race", "households", "redistricting_2020", "schools")
 NOISES = {"births": Laplace(2.0), "detailed_race": Normal(16.0)}
-CROSSED = {"walking_thinking", "industry", "income", "income_by_sex", "marital_status", "education", "deciles"}
-"""Tables of the survey whose columns cross: several by age, each with a column of its own."""
+MAY_DIFFER = {
+    "acs": (2, {"walking_thinking", "industry", "income", "income_by_sex", "marital_status", "education", "deciles"}),
+    "schools": (1, {"chronic_absence"}),
+}
+"""Tables settled in a histogram whose own detail nobody measured, as their columns cross those of others."""
 
 
 def truth_of(name: str, seed: int) -> Truth:
@@ -33,7 +36,8 @@ def test_measurements_without_noise_give_back_the_truth(name: str) -> None:
     for tally, level in places_of(found):
         expected = truth[tally.name, level] if (tally.name, level) in truth else found.value(tally, level)
         assert np.abs(found.estimate(tally, level) - expected).max() < 1e-6, (tally.name, level)
-        allowed = 2 if name == "acs" and tally.table in CROSSED and tally.adds is None else 0
+        most, crossed = MAY_DIFFER.get(name, (0, set()))
+        allowed = most if tally.table in crossed and tally.adds is None else 0
         assert np.abs(found.value(tally, level) - expected).max() <= allowed, (tally.name, level)
 
 
@@ -47,7 +51,9 @@ def test_with_noise_a_release_keeps_everything_it_promises(name: str) -> None:
 def test_the_checks_of_these_tests_see_a_number_that_is_off_by_one() -> None:
     found = example("births").estimate(truth_of("births", 5), Normal(9.0), 6)
     settled = next(one.settled for one in found.done if one.planned.population.name == "births")
-    level, name = next(place for place in settled.whole if place[1].startswith("births_by_sex") and place[0] == "region")
+    level, name = next(
+        place for place in settled.whole if place[1].startswith("births_by_sex") and place[0] == "region"
+    )
     settled.whole[level, name][0, 0] += 1
     sentences = broken(found)
     assert any("does not add up" in sentence for sentence in sentences)
@@ -136,9 +142,6 @@ def test_published_numbers_stay_near_the_unbiased_estimates() -> None:
 
 
 def test_progress_names_populations_and_levels() -> None:
-    from estimation.release import estimate_release
-    from tests.estimation.made_up import measured
-
     release: Release = example("schools")
     said: list[str] = []
     given = measured(truth_of("schools", 21), release.measured, Normal(4.0), None)

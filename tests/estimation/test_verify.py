@@ -138,9 +138,7 @@ def test_tables_of_the_product_keep_every_promise_of_equality(name: str) -> None
     assert all(PARTS in sentence or sentence.startswith("and ") for sentence in told)
 
 
-@pytest.mark.parametrize(
-    "name", NAMES
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_tables_of_the_product_have_no_fault(name: str) -> None:
     assert example(name).faults(published(name)) == []
 
