@@ -216,8 +216,8 @@ def test_the_coefficient_of_variation_of_less_than_one_is_that_of_one() -> None:
     assert cv(np.array([10.0, 1.0, 0.2, -5.0]), 2.0).tolist() == [0.2, 2.0, 2.0, 2.0]
 
 
-def test_an_estimate_has_the_first_class_that_it_belongs_to() -> None:
-    classes = {"bad": read_unreliable("moe > estimate"), "poor": read_unreliable("cv > 20%")}
+def test_an_estimate_has_the_worst_class_that_it_belongs_to() -> None:
+    classes = {"poor": read_unreliable("cv > 20%"), "bad": read_unreliable("moe > estimate")}
     estimate, deviation = np.array([100.0, 10.0, 2.0, 10.0, -3.0]), np.array([1.0, 3.0, 3.0, 2.0, 1.0])
     found = reliability_class(estimate, deviation, moe=1.645 * deviation, classes=classes)
     assert found.tolist() == ["", "poor", "bad", "", "bad"]  # a cv of exactly 20 % is not above it
