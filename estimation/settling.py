@@ -9,13 +9,16 @@ import numpy as np
 
 from estimation.arrays import Floats, Integers, Labels
 from estimation.errors import Infeasible, Unsettled
+from estimation.kernels.certify import left_off
 from estimation.kernels.rounding import Fractions, Keys, round_off
 from estimation.kernels.sweep import Families, Result, settle
 from estimation.newton import settle_one
 from estimation.passes import Aim, Pass, folded
 
 TOLERANCE = 0.02
-"""How far a sum may be off before rounding, in persons: far less than rounding moves it."""
+"""Sweeps go on until no multiplier has to make up for more than this, in persons."""
+MOST_OFF = 0.2
+"""How far a sum may be off before rounding, in persons: less than rounding moves it."""
 MOST_SWEEPS = 2_000
 RAKINGS = 200
 """At most so many rounds of raking make the targets of cells that nothing was measured of."""
@@ -133,7 +136,10 @@ def _solved(problem: Families, level: str) -> tuple[Result, tuple[int, ...]]:
                 "other there"
             )
         start, end = problem.starts[parent : parent + 2] - problem.starts[0]
-        result.numbers[start:end], result.off[parent] = numbers, off
+        result.numbers[start:end] = numbers
+    result.off[:] = left_off(problem, result.numbers)
+    if not (result.off < MOST_OFF).all():
+        raise Unsettled(f"level '{level}': a sum is off by {result.off.max():.3g} in numbers that were called settled")
     return result, tuple(int(parent) for parent in late)
 
 

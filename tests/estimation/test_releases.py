@@ -347,10 +347,18 @@ def test_exact_totals_that_contradict_each_other_are_refused_by_name(tmp_path: P
         release.estimate(truth, Normal(4.0), 1)
 
 
-def test_exact_totals_that_break_a_rule_are_refused_by_name(tmp_path: Path) -> None:
+def test_exact_totals_that_break_a_rule_are_refused(tmp_path: Path) -> None:
     release, truth = homes(tmp_path, REGISTER.replace("a,12", "a,5"))
-    with pytest.raises(Infeasible, match="folk >= houses"):
+    with pytest.raises(Infeasible, match="level 'part': rules and exact totals leave no number for some cells"):
         release.estimate(truth, Normal(4.0), 1)
+
+
+def test_a_rule_that_exact_totals_leave_no_room_beside_holds_with_equality(tmp_path: Path) -> None:
+    release, truth = homes(tmp_path, REGISTER.replace("12", "6").replace("16", "8"))  # as many people as homes
+    for seed in range(4):
+        found = release.estimate(truth, Normal(20.0), seed)
+        assert broken(found, [*release.exact(truth), *release.problem.public]) == []
+        assert all(np.array_equal(left, right) for _, _, left, right in rule_sides(found))
 
 
 def test_a_rule_between_parts_of_the_same_rows_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
