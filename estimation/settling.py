@@ -19,8 +19,6 @@ TOLERANCE = 0.02
 """Sweeps go on until no multiplier has to make up for more than this, in persons."""
 MOST_OFF = 0.2
 """How far a sum may be off before rounding, in persons: less than rounding moves it."""
-MOST_OFF = 0.2
-"""How far a sum may be off before rounding, in persons: less than rounding moves it."""
 MOST_SWEEPS = 2_000
 RAKINGS = 200
 """At most so many rounds of raking make the targets of cells that nothing was measured of."""
