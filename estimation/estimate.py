@@ -18,7 +18,7 @@ from estimation.arrays import Floats, Integers, Labels
 from estimation.design import Design, TallyMargin
 from estimation.forest import WHOLE, Forest
 from estimation.histogram import Histogram, passes_for
-from estimation.kernels.blocks import added_up
+from estimation.kernels.blocks import add_shared, added_up
 from estimation.least_squares import FAMILY_CELLS, Fit
 from estimation.limits import Limited
 from estimation.passes import Pass, Sight, folded
@@ -232,7 +232,7 @@ class _Family:
             target[first:last] = folded(numbers[histogram], labels, target.shape[1])
             margin = self.work.design.margins[name].margin
             more = self.work.fit.read(margin, correction).reshape(len(correction), -1)
-            np.add(self._margin(name, subtree), more[which], out=settled.best[level, name][first:last])
+            add_shared(settled.best[level, name][first:last], self._margin(name, subtree), more, which)
 
 
 def _make_room(settled: Settled, work: Work, level: str, areas: int, above: Sequence[Floats]) -> None:

@@ -97,6 +97,14 @@ def added_numbers(numbers: Numbers, starts: Integers) -> Floats:
 
 
 @compiled
+def add_shared(target: Floats, numbers: Floats, shared: Floats, which: Integers) -> None:
+    """Numbers of areas (area, cell) plus the row that each area shares with its like."""
+    for area in range(len(numbers)):
+        for k in range(numbers.shape[1]):
+            target[area, k] = numbers[area, k] + shared[which[area], k]
+
+
+@compiled
 def fold_onto(target: Floats, numbers: Floats, labels: Labels) -> None:
     """Adds the columns of some rows up by their labels; columns without one are left out."""
     for row in range(len(numbers)):
