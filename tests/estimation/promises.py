@@ -19,7 +19,7 @@ from estimation.atoms import Atoms
 from estimation.measurement import ExactNumbers
 from estimation.problem import Planned
 from estimation.release import Estimated
-from estimation.settling import TOLERANCE
+from estimation.settling import MOST_OFF
 from release_specs.domain import Hierarchy
 from release_specs.language.phrases import TablePart
 from release_specs.meanings import Node
@@ -261,7 +261,7 @@ def _unsettled(found: Estimated) -> Iterator[str]:
             if count != expected * len(one.planned.histograms):
                 yield f"{one.planned.population.name}: {count} of {expected} families of {level} have a certificate"
         for certificate in one.settled.certificates:
-            if not (certificate.off < TOLERANCE).all():
+            if not (certificate.off < MOST_OFF).all():
                 yield f"{one.planned.population.name}: {certificate.level} was off by {certificate.off.max()}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from release_specs.tallies import Tally, tallies_of
 from tests.estimation.made_up import Laplace, Normal, Truth, measured
 from tests.estimation.plain_rows import HOMES, PEOPLE, Integers, PlainColumn, PlainTable, Town
 from tests.estimation.promises import broken
+
+pytestmark = pytest.mark.slow  # whole releases of every kind
 
 LEVELS = ("town_whole", "quarter", "block_area")
 some_specs = settings(

@@ -12,13 +12,15 @@ import pytest
 from estimation.errors import Infeasible
 from estimation.measurement import Measurement
 from estimation.release import Estimated, estimate_release
-from estimation.settling import TOLERANCE
+from estimation.settling import MOST_OFF
 from release_specs.diagnostics import SpecError
 from release_specs.tallies import Tally
 from tests.estimation.made_up import Laplace, Normal, Truth, measured
 from tests.estimation.promises import broken, rule_sides
 from tests.estimation.releases import Release, example, housed, places_of, small
 from tests.estimation.small_specs import AREAS, HOMES, HOUSES, ONE_AREA, REGISTER, SECTIONS, spec
+
+pytestmark = pytest.mark.slow  # whole releases of every kind
 
 EXAMPLES = ("acs", "births", "detailed_race", "households", "redistricting_2020", "schools")
 NOISES = {"births": Laplace(2.0), "detailed_race": Normal(16.0)}
@@ -136,7 +138,7 @@ def test_every_family_has_a_certificate_within_the_tolerance(name: str) -> None:
     populations = {one.planned.population.name for one in found.done}
     assert {owner for owner, _ in found.certificates} == populations
     for _, certificate in found.certificates:
-        assert (certificate.off < TOLERANCE).all()
+        assert (certificate.off < MOST_OFF).all()
         assert (certificate.moved >= 0).all()
         assert len(certificate.off) == len(certificate.sweeps) == len(certificate.moved)
 
@@ -174,10 +176,19 @@ def noisy(release: Release, seed: int = 1, *, rows: int = 60) -> Estimated:
 SHAPES = {
     "no geography": ({"one": "count: persons, by: [a, b]", "two": "count: adults, by: [work, a]"}, ""),
     "one cell": ({"all_of_them": "count: persons"}, ""),
-    "one area": ({"one": "count: persons, by: [a, b], at: land", "two": "count: persons, by: [b, c], at: land"}, "land"),
+    "one area": (
+        {"one": "count: persons, by: [a, b], at: land", "two": "count: persons, by: [b, c], at: land"},
+        "land",
+    ),
     "one cell in one area": ({"all_of_them": "count: persons, at: land"}, "land"),
-    "one level of several": ({"one": "count: persons, by: [a], at: spot", "two": "count: persons, at: spot"}, "land, part, spot"),
-    "levels apart": ({"one": "count: persons, by: [a, c], at: land", "two": "count: persons, by: [a, b], at: spot"}, "land, part, spot"),
+    "one level of several": (
+        {"one": "count: persons, by: [a], at: spot", "two": "count: persons, at: spot"},
+        "land, part, spot",
+    ),
+    "levels apart": (
+        {"one": "count: persons, by: [a, c], at: land", "two": "count: persons, by: [a, b], at: spot"},
+        "land, part, spot",
+    ),
 }
 
 
@@ -209,7 +220,10 @@ def test_an_only_child_is_its_parent(tmp_path: Path) -> None:
 
 
 def test_two_spines_agree_on_the_whole_that_they_share(tmp_path: Path) -> None:
-    tables = {"one": "count: persons, by: [a], at: [land, spot]", "two": "count: persons, by: [a, c], at: [ground, section]"}
+    tables = {
+        "one": "count: persons, by: [a], at: [land, spot]",
+        "two": "count: persons, by: [a, c], at: [ground, section]",
+    }
     release = made(tables, tmp_path, sections=True)
     found = noisy(release)
     one, two = release.tally("one"), release.tally("two")
@@ -226,7 +240,9 @@ def test_a_table_at_levels_of_two_spines_is_one_number_on_their_whole(tmp_path: 
 
 
 def test_a_table_that_is_not_measured_is_read_off_finer_ones(tmp_path: Path) -> None:
-    release = made({"fine": "count: persons, by: [a, b], at: all", "coarse": "count: persons, by: [half], at: all"}, tmp_path)
+    release = made(
+        {"fine": "count: persons, by: [a, b], at: all", "coarse": "count: persons, by: [half], at: all"}, tmp_path
+    )
     truth = release.truth(3, rows=60)
     fine, coarse = release.tally("fine"), release.tally("coarse")
     given = measured(truth, [fine], Normal(9.0), np.random.default_rng(4))
@@ -287,7 +303,10 @@ def test_answers_of_which_a_row_has_several_need_not_add_to_the_rows(tmp_path: P
 
 
 def test_a_randomised_response_has_a_cell_for_everyone_else(tmp_path: Path) -> None:
-    tables = {"asked": "count: adults, by: [a], at: all, mechanism: randomised_response", "people": "count: persons, by: [a], at: all"}
+    tables = {
+        "asked": "count: adults, by: [a], at: all, mechanism: randomised_response",
+        "people": "count: persons, by: [a], at: all",
+    }
     exact = "exact:\n  - {count: persons, at: [land, part, spot], from: microdata, because: Everyone is registered.}"
     release = made(tables, tmp_path, extra=exact)
     asked = release.tally("asked")
@@ -321,13 +340,17 @@ def homes(folder: Path, register: str = REGISTER) -> tuple[Release, Truth]:
         truth[houses.name, level] = np.add.reduceat(spots, starts, axis=0)
         truth[folk.name, level] = np.repeat(truth[houses.name, level], 2, axis=1)
     (exact,) = (one for one in release.tallies if one.table == "exact")
-    return release, truth | {(exact.name, level): truth[houses.name, level].sum(axis=1)[:, None] for level in exact.levels}
+    return release, truth | {
+        (exact.name, level): truth[houses.name, level].sum(axis=1)[:, None] for level in exact.levels
+    }
 
 
 def test_a_rule_holds_code_by_code_beside_exact_totals(tmp_path: Path) -> None:
     release, truth = homes(tmp_path)
     exact = release.estimate(truth, Normal(9.0), None)
-    for tally, level in ((release.tally(name), level) for name in ("houses", "folk") for level in ("land", "part", "spot")):
+    for tally, level in (
+        (release.tally(name), level) for name in ("houses", "folk") for level in ("land", "part", "spot")
+    ):
         assert np.array_equal(exact.value(tally, level), truth[tally.name, level])
     bound = 0
     for seed in range(8):
@@ -380,7 +403,9 @@ def test_areas_and_codes_in_another_order_give_the_same_numbers_in_that_order(tm
     there.mkdir()
     back.mkdir()
     text = spec(tables)
-    turned = text.replace("[1, 2, 3, 4], outside", "[3, 1, 4, 2], outside").replace("[1, 2, 3], outside", "[2, 3, 1], outside")
+    turned = text.replace("[1, 2, 3, 4], outside", "[3, 1, 4, 2], outside").replace(
+        "[1, 2, 3], outside", "[2, 3, 1], outside"
+    )
     header, *lines = AREAS.splitlines()
     first = small(text, there, areas=AREAS)
     other = small(turned, back, areas="\n".join([header, *reversed(lines), ""]))
