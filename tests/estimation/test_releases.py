@@ -320,7 +320,7 @@ def test_recodes_that_cross_agree_in_whole_numbers(tmp_path: Path) -> None:
     """Three ways to halve three codes: their first halves add to all, in numbers that noise alone would not give."""
     extra = "impossible:\n  - {a: 3, c: 2}"
     text = spec({"one": "count: persons, by: [r1], at: all", "two": "count: persons, by: [r2], at: all",
-                 "three": "count: persons, by: [r3], at: all", "four": "count: persons, by: [a, c], at: land"}, extra=extra)  # fmt: skip
+                 "three": "count: persons, by: [r3], at: all", "four": "count: persons, by: [a, c], at: land"}, extra=extra)  # fmt: skip  # noqa: E501
     recodes = "recodes:\n" + "".join(
         f"  r{n}: {{of: a, into: {{X: [{n}], Y: {[code for code in (1, 2, 3) if code != n]}}}}}\n" for n in (1, 2, 3)
     )
