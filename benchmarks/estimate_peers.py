@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 if TYPE_CHECKING:
     from estimate_beds import Bed
 
-    from estimation.kernels.sweep import Families, Result
+    from estimation.kernels.families import Families, Result
     from estimation.least_squares import Fit
     from estimation.measurement import Measurement
     from estimation.release import Estimated
@@ -166,7 +166,8 @@ def one_family(problem: Families, parent: int) -> Families:
 
 def by_sweeps(family: Families) -> tuple[Floats, float]:
     """What ours makes of a family, and its processor time: the median of five."""
-    from estimation.kernels.sweep import Result, settle
+    from estimation.kernels.families import Result
+    from estimation.kernels.sweep import settle
     from estimation.settling import MOST_SWEEPS, TOLERANCE
 
     result = Result(np.zeros(family.targets.shape), np.zeros(1, np.int64), np.zeros(1))

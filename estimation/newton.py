@@ -12,7 +12,7 @@ from scipy.sparse import coo_array, csc_array, diags_array
 from scipy.sparse.linalg import splu
 
 from estimation.arrays import Floats, Numbers
-from estimation.kernels.sweep import Families
+from estimation.kernels.families import Families
 
 MOST_STEPS = 3_000
 SHORTEST = 2.0**-30

@@ -10,8 +10,9 @@ import numpy as np
 from estimation.arrays import Floats, Integers, Labels
 from estimation.errors import Infeasible, Unsettled
 from estimation.kernels.certify import left_off
+from estimation.kernels.families import Families, Result
 from estimation.kernels.rounding import Fractions, Keys, round_off
-from estimation.kernels.sweep import Families, Result, settle
+from estimation.kernels.sweep import settle
 from estimation.newton import settle_one
 from estimation.passes import Aim, Pass, folded
 

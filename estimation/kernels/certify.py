@@ -6,7 +6,7 @@ import numpy as np
 
 from estimation.arrays import Floats
 from estimation.kernels.compiled import compiled
-from estimation.kernels.sweep import Families
+from estimation.kernels.families import Families
 
 
 @compiled

@@ -25,79 +25,12 @@ import numpy as np
 
 from estimation.arrays import Floats, Integers, Labels
 from estimation.kernels.compiled import compiled
+from estimation.kernels.families import Families, Result, Side, side_by_side
 
 STEPS = 8
 """At most so many steps for one multiplier in one sweep."""
-
-
-class Families(NamedTuple):
-    """Parents with their children. Arrays without rows stand for: no columns (the whole), no groups, no bounds."""
-
-    targets: Floats
-    """z: (child, cell)."""
-    ease: Floats
-    """One over the weight of each child's cells, in any common unit."""
-    cell_ease: Floats
-    """The same for cells: the weight of x is one over the product of both."""
-    starts: Integers
-    """Where the children of each parent begin."""
-    columns: Floats
-    """(parent, cell)."""
-    group_of: Labels
-    """For each cell its settled group."""
-    groups: Floats
-    """(child, group)."""
-    soft_of: Labels
-    """(kind of sum, cell): the number of the soft sum, negative for none."""
-    soft: Floats
-    """Targets of soft sums: (child, sum)."""
-    pull: Floats
-    """Weights of soft sums, as multiples of the weight of the child's cells: (child, sum)."""
-    soft_starts: Integers
-    """Where the sums of each kind begin."""
-    low: Floats
-    high: Floats
-
-
-class Result(NamedTuple):
-    """Where the solution goes, and for each parent how many sweeps it took and how far any sum is off."""
-
-    numbers: Floats
-    sweeps: Integers
-    off: Floats
-
-
-class Side(NamedTuple):
-    """One family with its children side by side, so that what is done to a cell is done to all children at once.
-
-    Cells stand group by group. Children are filled up to a round number by ones that are minus infinity everywhere,
-    have no weight and are asked for nothing.
-    """
-
-    numbers: Floats
-    """Target plus multipliers, before it is cut to its bounds: (cell, child)."""
-    low: Floats
-    high: Floats
-    ease: Floats
-    pace: Floats
-    """The ease of each child; `even` is one for each."""
-    even: Floats
-    group_of: Labels
-    """For each cell its group, one more than the last for none."""
-    edges: Integers
-    """Where the cells of each group begin, after those of none."""
-    groups: Floats
-    """(group, child)."""
-    columns: Floats
-    soft_of: Labels
-    """(kind of sum, cell): one more than the last sum for none; at least one kind."""
-    soft: Floats
-    """(sum, child), as are their pulls and multipliers."""
-    pull: Floats
-    multiplier: Floats
-    rows: Integers
-    """(kind of sum, place): the cells, sum by sum; `bounds` say where those of each sum begin and end."""
-    bounds: Integers
+FURTHER = 1.3
+"""Steps that are small go so much further than their own sum asks: what pulls against them settles sooner."""
 
 
 class Sums(NamedTuple):
@@ -119,7 +52,7 @@ def settle(families: Families, result: Result, first: int, last: int, tolerance:
         if len(families.columns) > 0 and len(families.low) == 0:  # what is zero in the parent is zero in every child
             cells = order[families.columns[parent][order] != 0]
         start, end = families.starts[parent] - families.starts[0], families.starts[parent + 1] - families.starts[0]
-        side = _side_by_side(families, parent, (start, end), cells)
+        side = side_by_side(families, parent, (start, end), cells)
         sweeps, off = _one_family(side, families.soft_starts, end - start, tolerance, most_sweeps)
         result.sweeps[parent], result.off[parent], bounded = sweeps, off, len(families.low) > 0
         for k in range(len(cells)):
@@ -127,70 +60,6 @@ def settle(families: Families, result: Result, first: int, last: int, tolerance:
                 x = side.numbers[k, child]
                 x = min(max(x, side.low[k, child]), side.high[k, child]) if bounded else max(x, 0.0)
                 result.numbers[start + child, cells[k]] = x
-
-
-@compiled
-def _turned(numbers: Floats, span: tuple[int, int], cells: Integers, width: int, rest: float) -> Floats:
-    """Some cells of a span of children as (cell, child), filled up to a width."""
-    found = np.full((len(cells), width), rest)
-    for k in range(len(cells)):
-        for child in range(span[1] - span[0]):
-            found[k, child] = numbers[span[0] + child, cells[k]]
-    return found
-
-
-@compiled
-def _side_by_side(families: Families, parent: int, span: tuple[int, int], cells: Integers) -> Side:
-    """The family of one parent."""
-    children = span[1] - span[0]
-    width = 4 if children <= 4 else (children + 15) // 16 * 16
-    bounded = len(families.low) > 0
-    none = np.zeros((0, width))
-    pace = np.zeros(width)
-    pace[:children] = families.ease[span[0] : span[1]]
-    group_of = families.group_of[cells]
-    count, sums = families.groups.shape[1], families.soft.shape[1]
-    edges = np.searchsorted(group_of, np.arange(count + 1))
-    edges[-1] = len(cells)
-    soft_of = np.full((max(len(families.soft_of), 1), len(cells)), np.int32(sums), np.int32)
-    for kind in range(len(families.soft_of)):
-        for k in range(len(cells)):
-            if families.soft_of[kind, cells[k]] >= 0:
-                soft_of[kind, k] = families.soft_of[kind, cells[k]]
-    rows, bounds = _sorted(soft_of, sums)
-    return Side(
-        _turned(families.targets, span, cells, width, -np.inf),
-        _turned(families.low, span, cells, width, 0.0) if bounded else none,
-        _turned(families.high, span, cells, width, 0.0) if bounded else none,
-        families.cell_ease[cells],
-        pace,
-        np.ones(width),
-        np.where((group_of < 0) | (count == 0), count, group_of).astype(np.int32),
-        edges,
-        _turned(families.groups, span, np.arange(count), width, 0.0),
-        families.columns[parent][cells] if len(families.columns) > 0 else np.zeros(0),
-        soft_of,
-        _turned(families.soft, span, np.arange(sums), width, 0.0),
-        _turned(families.pull, span, np.arange(sums), width, 0.0),
-        np.zeros((sums, width)),
-        rows,
-        bounds,
-    )
-
-
-@compiled
-def _sorted(soft_of: Labels, count: int) -> tuple[Integers, Integers]:
-    """For each kind the cells sum by sum, and where each sum begins and ends."""
-    rows, bounds = np.zeros(soft_of.shape, np.int64), np.zeros((count + 1, 2), np.int64)
-    for kind in range(len(soft_of)):
-        rows[kind] = np.argsort(soft_of[kind], kind="mergesort")
-        last = -1
-        for place in range(soft_of.shape[1]):
-            label = soft_of[kind, rows[kind, place]]
-            if label != last:
-                bounds[label, 0], last = place, label
-            bounds[label, 1] = place + 1
-    return rows, bounds
 
 
 @compiled
@@ -205,7 +74,7 @@ def _one_family(
     line, moves = np.zeros((4, max(size, width))), np.zeros(size)
     pace, nought = side.pace.reshape((1, width)), np.zeros(size, np.int32)
     _add_up(side, side.ease, soft.steps, side.soft_of[0], soft, side.soft_of[0])
-    coarse, off, sweep = 100 * tolerance, np.inf, 0
+    coarse, off, sweep, reach = 100 * tolerance, np.inf, 0, 1.0
     while sweep < most_sweeps:
         sweep += 1
         before, off = off, 0.0
@@ -213,15 +82,16 @@ def _one_family(
             if kind > 0:
                 _add_up(side, side.ease, soft.steps, side.soft_of[kind - 1], soft, side.soft_of[kind])
             span = (soft_starts[kind], soft_starts[kind + 1])
-            off = max(off, _soft_steps(side, soft, span, side.rows[kind], children, line, coarse))
+            off = max(off, _soft_steps(side, soft, span, side.rows[kind], children, line, coarse, reach))
         _add_up(side, side.ease, soft.steps, side.soft_of[-1], groups, side.group_of)
-        off = max(off, _group_steps(side, groups, children, line, coarse))
-        off = max(off, _column_steps(side, groups.steps, moves, children, line, coarse))
+        off = max(off, _group_steps(side, groups, children, line, coarse, reach))
+        off = max(off, _column_steps(side, groups.steps, moves, children, line, coarse, reach))
         _add_up(side, moves, pace, nought, soft, side.soft_of[0])
         if off < tolerance:
             break
+        reach = FURTHER if off < min(before, coarse) else 1.0
         if off > before:
-            coarse = 10 * tolerance  # it does not settle by itself: solve each multiplier more closely
+            coarse = max(coarse / 2, 10 * tolerance)  # it does not settle by itself: solve each multiplier more closely
     return sweep, off
 
 
@@ -247,7 +117,14 @@ def _add_up(side: Side, factor: Floats, steps: Floats, step_of: Labels, sums: Su
 
 @compiled
 def _soft_steps(
-    side: Side, sums: Sums, span: tuple[int, int], rows: Integers, children: int, line: Floats, coarse: float
+    side: Side,
+    sums: Sums,
+    span: tuple[int, int],
+    rows: Integers,
+    children: int,
+    line: Floats,
+    coarse: float,
+    reach: float,
 ) -> float:
     """Steps of the multipliers of soft sums of one kind; returns the largest first step. Sums are zero thereafter."""
     totals, slopes, steps = sums.totals, sums.slopes, sums.steps
@@ -270,12 +147,13 @@ def _soft_steps(
                     rest = wanted[i, j] - give * multiplier[i, j]
                     steps[i, j] = _repeated(line, size, rest, give, steps[i, j], len(side.low) > 0, coarse)
         for j in range(steps.shape[1]):
+            steps[i, j] *= reach
             multiplier[i, j] += steps[i, j]
     return off
 
 
 @compiled
-def _group_steps(side: Side, sums: Sums, children: int, line: Floats, coarse: float) -> float:
+def _group_steps(side: Side, sums: Sums, children: int, line: Floats, coarse: float, reach: float) -> float:
     """Steps of the multipliers of groups; returns how far they were off. Sums are zero thereafter."""
     totals, slopes, steps, wanted, edges = sums.totals, sums.slopes, sums.steps, side.groups, side.edges
     off, bounded = 0.0, len(side.low) > 0
@@ -292,12 +170,15 @@ def _group_steps(side: Side, sums: Sums, children: int, line: Floats, coarse: fl
                     steps[i, j] = _stuck_step(line, size, gap, 0.0)
                 if abs(gap) >= coarse:
                     steps[i, j] = _repeated(line, size, wanted[i, j], 0.0, steps[i, j], bounded, coarse)
+    steps *= reach
     totals[:], slopes[:] = 0.0, 0.0
     return off
 
 
 @compiled
-def _column_steps(side: Side, steps: Floats, moves: Floats, children: int, line: Floats, coarse: float) -> float:
+def _column_steps(
+    side: Side, steps: Floats, moves: Floats, children: int, line: Floats, coarse: float, reach: float
+) -> float:
     """Moves cells by the steps of their groups, then finds those of columns; returns how far these were off."""
     totals, slopes = _column_sums(side, steps)
     ease, columns, bounded = side.ease, side.columns, len(side.low) > 0
@@ -313,7 +194,7 @@ def _column_steps(side: Side, steps: Floats, moves: Floats, children: int, line:
                 move = _stuck_step(line, children, gap, 0.0)
             if abs(gap) >= coarse:
                 move = _repeated(line, children, columns[k], 0.0, move, bounded, coarse)
-        moves[k] = ease[k] * move
+        moves[k] = ease[k] * move * reach
     return off
 
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import osqp
 from scipy import sparse
 
-from estimation.kernels.sweep import Families, Result, settle
+from estimation.kernels.families import Families, Result
+from estimation.kernels.sweep import settle
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
