@@ -214,7 +214,7 @@ def own_level_only(found: Bed, measurements: list[Measurement]) -> Estimated:
     from estimation.release import Done, Estimated
 
     planned = found.problem.populations[0]
-    work = work_for(found.problem, planned, measurements, (), ())
+    work = work_for(found.problem, planned, (measurements, ()), ())
     precisions: dict[str, dict[str, Floats]] = {}
     for one in measurements:
         here = precisions.setdefault(planned.forest.name_of(one.tally.spine, one.level), {})

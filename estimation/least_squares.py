@@ -9,6 +9,7 @@ once, and any subtree can be done elsewhere. The result equals generalised least
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -120,7 +121,9 @@ class Fit:
         return known
 
 
-def fit(tree: Tree, observations: Sequence[Observation], *, coordinates: Coordinates, core: int) -> Fit:
+def fit(
+    tree: Tree, observations: Sequence[Observation], *, coordinates: Coordinates, core: int, workers: int = 1
+) -> Fit:
     """Gathers what measurements and exact totals tell, from the smallest areas up to the whole."""
     branches: list[tuple[Level, Stage]] = []
     for levels in tree.branches:
@@ -131,7 +134,8 @@ def fit(tree: Tree, observations: Sequence[Observation], *, coordinates: Coordin
         branches.extend(below)
     whole = stage(tree.whole, observations, coordinates=coordinates, shape=(1, core), below=tuple(branches))
     found = Fit(coordinates, core, whole, {}, {})
-    _gather(found, whole)
+    with ThreadPoolExecutor(workers) as pool:
+        _gather(found, whole, pool)
     return found
 
 
@@ -143,19 +147,25 @@ def refitted(known: Fit, numbers: Callable[[Observation], Numbers]) -> Fit:
         return replace(at, observations=seen, below=tuple((level, again(lower)) for level, lower in at.below))
 
     found = Fit(known.coordinates, known.core, again(known.whole), {}, {})
-    _gather(found, found.whole)
+    with ThreadPoolExecutor(1) as pool:
+        _gather(found, found.whole, pool)
     return found
 
 
-def _gather(found: Fit, at: Stage) -> None:
-    """The pass up: the smallest areas first."""
+def _gather(found: Fit, at: Stage, pool: ThreadPoolExecutor) -> None:
+    """The pass up: the smallest areas first. Each piece of work writes to parents of its own."""
     told = np.zeros((at.areas, found.core, found.coordinates.length)) if at.below else None
     for branch, (level, lower) in enumerate(at.below):
-        _gather(found, lower)
-        for first, last in level.families(cells=found.core * found.coordinates.length, most=FAMILY_CELLS):
+        _gather(found, lower, pool)
+
+        def add(parents: tuple[int, int], branch: int = branch, level: Level = level, lower: Stage = lower) -> None:
+            first, last = parents
             total = found.sum_of_subtrees(lower, level.starts[first : last + 1])
             if told is not None:
                 told[first:last] += times(at.upwards[branch], at.kinds[first:last], found.part_of, total)
+
+        pieces = level.families(cells=found.core * found.coordinates.length, most=FAMILY_CELLS)
+        list(pool.map(add, pieces))
     if told is not None:
         found.told[at.name] = told
     found.exact[at.name] = tuple(_exact_maps(_exact_numbers(found, at), found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -37,12 +38,12 @@ class Observation:
         if np.any(spread < 0) or (np.any(spread == 0) and not np.all(spread == 0)):
             raise ValueError(f"'{self.margin.name}': areas are all exact, or all measured with a positive variance")
 
-    @property
+    @cached_property
     def is_exact(self) -> bool:
         """Whether nothing was added to the numbers."""
         return bool(np.all(np.asarray(self.variance) == 0))
 
-    @property
+    @cached_property
     def precision(self) -> Floats:
         """One over the variance, for every area; zero where an area was not measured."""
         found: Floats = np.broadcast_to(np.asarray(self.variance, float), (len(self.numbers),))

@@ -178,18 +178,20 @@ def _require_tenable(found: Problem, rule: Compared) -> None:
 def work_for(
     found: Problem,
     planned: Planned,
-    measurements: Sequence[Measurement],
-    exact: Sequence[ExactNumbers],
+    told: tuple[Sequence[Measurement], Sequence[ExactNumbers]],
     earlier: Sequence[tuple[Planned, Settled]],
+    workers: int = 1,
 ) -> Work:
     """Everything that settling one population needs, given those settled before it."""
+    measurements, exact = told
     mine = [one for one in measurements if one.tally.name in planned.design.margins]
     sure = [one for one in exact if one.tally.name in planned.design.margins]
     observations = [
         *(_observed(planned, one, one.variances) for one in mine),
         *(_observed(planned, one, 0.0) for one in sure),
     ]
-    made = fit(planned.forest.tree, observations, coordinates=planned.design.coordinates, core=planned.design.core)
+    design = planned.design
+    made = fit(planned.forest.tree, observations, coordinates=design.coordinates, core=design.core, workers=workers)
     adds = planned.population.key.adds
     limited = [pushed_up(one, planned.forest.tree) for one in limits_of(found, planned, exact, earlier)]
     return Work(

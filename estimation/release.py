@@ -122,6 +122,7 @@ def estimate_release(
     for planned in problem.populations:
         if progress is not None:
             progress(planned.population.name)
-        work = work_for(problem, planned, measurements, exact, [(one.planned, one.settled) for one in done])
+        earlier = [(one.planned, one.settled) for one in done]
+        work = work_for(problem, planned, (measurements, exact), earlier, workers)
         done.append(Done(planned, work, settle_population(work, workers=workers, progress=progress)))
     return Estimated(problem, tuple(done))

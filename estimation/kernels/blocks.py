@@ -108,9 +108,15 @@ def add_shared(target: Floats, numbers: Floats, shared: Floats, which: Integers)
 def fold_onto(target: Floats, numbers: Floats, labels: Labels) -> None:
     """Adds the columns of some rows up by their labels; columns without one are left out."""
     for row in range(len(numbers)):
-        for k in range(len(labels)):
-            if labels[k] >= 0:
-                target[row, labels[k]] += numbers[row, k]
+        label, total = labels[0], 0.0
+        for k in range(len(labels)):  # neighbours often have the same label: written when it changes
+            if labels[k] != label:
+                if label >= 0:
+                    target[row, label] += total
+                label, total = labels[k], 0.0
+            total += numbers[row, k]
+        if label >= 0:
+            target[row, label] += total
 
 
 @compiled

@@ -18,6 +18,8 @@ from estimation.kernels.compiled import compiled
 
 GRAIN = 1e-6
 """Fractions that differ by less are ties."""
+MOST_GRAINS = 2**24 - 1
+"""What is left over counts as at most so many grains: sixteen units."""
 
 Keys = npt.NDArray[np.uint64]
 
@@ -76,17 +78,18 @@ def _in_order(fractions: Fractions) -> Integers:
 def _due_soft(fractions: Fractions, start: int, end: int) -> Floats:
     """What single units may still add to each soft sum: what it comes to, rounded, less its cells' whole parts."""
     due = np.zeros((end - start, fractions.soft_count))
-    for i in range(end - start):
-        for kind in range(len(fractions.soft_of)):
-            for k in range(fractions.soft_of.shape[1]):
-                if fractions.soft_of[kind, k] >= 0:
-                    due[i, fractions.soft_of[kind, k]] += fractions.numbers[start + i, k]
+    parts = np.zeros(fractions.soft_count)
+    for i in range(end - start if len(fractions.soft_of) > 0 else 0):
+        parts[:] = 0.0
+        for k in range(fractions.soft_of.shape[1]):
+            number = fractions.numbers[start + i, k]
+            if number != 0.0:
+                for kind in range(len(fractions.soft_of)):
+                    if fractions.soft_of[kind, k] >= 0:
+                        due[i, fractions.soft_of[kind, k]] += number
+                        parts[fractions.soft_of[kind, k]] += np.floor(number + GRAIN)
         for j in range(fractions.soft_count):
-            due[i, j] = np.floor(due[i, j] + 0.5)
-        for kind in range(len(fractions.soft_of)):
-            for k in range(fractions.soft_of.shape[1]):
-                if fractions.soft_of[kind, k] >= 0:
-                    due[i, fractions.soft_of[kind, k]] -= np.floor(fractions.numbers[start + i, k] + GRAIN)
+            due[i, j] = np.floor(due[i, j] + 0.5) - parts[j]
     return due
 
 
@@ -159,13 +162,12 @@ def _single_units(
 ) -> None:  # fmt: skip
     """One more each for the cells with most left over, as long as row and column are due one; soft sums first."""
     rows, columns = np.nonzero(left > GRAIN)
-    rank = np.empty(len(rows))
-    tie = np.empty(len(rows), np.uint64)
+    rank = np.empty(len(rows), np.uint64)
     for place in range(len(rows)):
-        rank[place] = -np.floor(left[rows[place], columns[place]] / GRAIN)
-        tie[place] = _mixed(keys[0][rows[place]], keys[1][columns[place]])
-    order = np.argsort(tie, kind="mergesort")
-    order = order[np.argsort(rank[order], kind="mergesort")]
+        grains = max(MOST_GRAINS - int(left[rows[place], columns[place]] / GRAIN), 0)
+        tie = _mixed(keys[0][rows[place]], keys[1][columns[place]])
+        rank[place] = np.uint64(grains) << np.uint64(40) | tie >> np.uint64(24)
+    order = np.argsort(rank)
     done = np.zeros(len(rows), np.bool_)
     for gentle in (True, False):
         for place in order:
