@@ -15,15 +15,11 @@ compiled. Aims that were missed are named at the end.
 
 import argparse
 import json
-import resource
-import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from statistics import median
-from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -32,17 +28,14 @@ from scipy.stats import t as student
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from estimate_beds import Bed, bed, census_bed, census_shape, equal, gaussian_noises
+from estimate_beds import RHO, SMALL, STATE, Bed, census_bed, equal, gaussian_noises
 from estimate_peers import AGREES, Found, compare_families, errors_of_a_draw, peers_part
+from estimate_state import state_part
 
 from estimation.intervals import agency_quantile, count_interval
-from estimation.measurement import Measurement
 from estimation.release import estimate_release
 
 Integers = npt.NDArray[np.int64]
-RHO = Fraction(1)
-SMALL, STATE, TINY = (12, 150, 4_000, 350_000), (60, 1_500, 60_000, 5_000_000), (2, 4, 12, 1_000)
-"""Counties, tracts, blocks, persons."""
 SHARES_2020 = {"state": 1440, "county": 447, "tract": 687, "block": 1256}
 """Of the six of 2020 those of state to block group; the lowest level of the bed stands for block groups."""
 SIZES = {"0": (0, 0), "1-2": (1, 2), "3-9": (3, 9), "10-49": (10, 49), "50+": (50, 2**62)}
@@ -56,94 +49,11 @@ def families_part(*, families: int) -> Found:
     return compare_families(small, measurements, families=families)
 
 
-def state_part(*, size: tuple[int, int, int, int]) -> Found:
-    """Draws the measurements of a state here, and has another process estimate it."""
-    state = census_bed(*size)
-    noises = gaussian_noises(state.shape, equal(state), RHO)
-    start = perf_counter()
-    measurements = state.measure(noises, 1)
-    drawing = perf_counter() - start
-    with TemporaryDirectory() as folder:
-        for one in measurements:
-            np.save(Path(folder) / f"{one.tally.table}.{one.level}.npy", one.numbers)
-            truth = state.truth[one.tally.table, one.level or ""]
-            np.save(Path(folder) / f"{one.tally.table}.{one.level}.truth.npy", truth.astype(np.int32))
-        command = [sys.executable, __file__, "--estimate", folder, *map(str, size[:3])]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    found = json.loads(done.stdout)
-    found["state"]["estimate_over_exact_noise"] = round(found["state"]["seconds"]["estimate"] / drawing, 2)
-    return dict(found)
-
-
-def estimate_alone(folder: Path, size: tuple[int, int, int]) -> Found:
-    """The other process: estimates what was measured, and nothing before it but a tiny state to compile everything."""
-    tiny = census_bed(*TINY)
-    estimate_release(tiny.problem, tiny.measure(gaussian_noises(tiny.shape, equal(tiny), RHO), 1))
-    state = bed(census_shape(*size))
-    noises = gaussian_noises(state.shape, equal(state), RHO)
-    measurements = [
-        Measurement(state.tallies[table], level, np.load(folder / f"{table}.{level}.npy"), noises[table, level])
-        for table, level in state.shape.measured()
-    ]
-    before, marks = peak_mb(), [perf_counter()]
-    processor = process_time()
-    estimated = estimate_release(state.problem, measurements, progress=lambda _: marks.append(perf_counter()))
-    seconds, processor, peak = perf_counter() - marks[0], process_time() - processor, peak_mb()
-    fitting = marks[2] - marks[0]  # told of: the population, then the first level below the whole
-    errors: dict[str, dict[str, Found]] = {"ours": {}, "unbiased": {}}
-    for table, level in state.shape.measured():
-        truth, tally = np.load(folder / f"{table}.{level}.truth.npy"), state.tallies[table]
-        errors["ours"].setdefault(table, {})[level] = mean_error(estimated.value(tally, level), truth)
-        errors["unbiased"].setdefault(table, {})[level] = mean_error(estimated.estimate(tally, level), truth)
-    del estimated
-    count = sum(one.numbers.size for one in measurements)
-    normals = [timed_normals(count) for _ in range(3)]
-    normal, normal_processor = (median(one) for one in zip(*normals, strict=True))
-    return {
-        "estimate_over_numpy_normal": round(seconds / normal, 2),
-        "peak_mb": round(peak),
-        "state": {
-            "areas": list(state.shape.levels.values()),
-            "numbers": count,
-            "peak_mb_before": round(before),
-            "settle_over_numpy_normal": round((seconds - fitting) / normal, 2),
-            "processor_over_numpy_normal": round(processor / normal_processor, 2),
-            "seconds": {
-                "estimate": round(seconds, 2),
-                "least_squares_up_and_whole": round(fitting, 2),
-                "down_and_settle": round(seconds - fitting, 2),
-                "numpy_normal": round(normal, 3),
-            },
-            "mae": errors,
-        },
-    }
-
-
-def peak_mb() -> float:
-    """The largest resident set of this program; where Linux tells, without that of the process that started it."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def timed_normals(count: int) -> tuple[float, float]:
-    """Seconds, and processor time, of numpy's normals."""
-    start, processor = perf_counter(), process_time()
-    np.random.default_rng(0).standard_normal(count)
-    return perf_counter() - start, process_time() - processor
-
-
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     """What a piece of work yields, and its seconds."""
     start = perf_counter()
     made = work()
     return made, perf_counter() - start
-
-
-def mean_error(numbers: npt.NDArray[Any], truth: npt.NDArray[Any]) -> float:
-    """The mean absolute error of a number."""
-    return round(float(np.abs(numbers - truth).mean()), 4)
 
 
 def accuracy_part(*, draws: int) -> Found:
@@ -375,15 +285,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one object and nothing else")
     parser.add_argument("--quick", action="store_true", help="small beds and few draws")
     parser.add_argument("--mbi", action="store_true", help="also run mbi, in an environment made under build/")
-    parser.add_argument(
-        "--estimate", nargs=4, metavar=("FOLDER", "COUNTIES", "TRACTS", "BLOCKS"), help=argparse.SUPPRESS
-    )
     chosen = parser.parse_args()
-    if chosen.estimate:
-        folder, *size = chosen.estimate
-        counties, tracts, blocks = map(int, size)
-        print(json.dumps(estimate_alone(Path(folder), (counties, tracts, blocks))))
-        return
     found = measured(quick=chosen.quick, mbi=chosen.mbi)
     print(json.dumps(found, indent=2) if chosen.json else page(found))
 

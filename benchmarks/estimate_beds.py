@@ -29,6 +29,9 @@ Integers = npt.NDArray[np.int64]
 Counts = dict[tuple[str, str], Integers]
 """For each table and level its numbers: (area, cell)."""
 
+RHO = Fraction(1)
+SMALL, STATE, TINY = (12, 150, 4_000, 350_000), (60, 1_500, 60_000, 5_000_000), (2, 4, 12, 1_000)
+"""Counties, tracts, blocks, persons."""
 CENSUS_CODES = {"sex": 2, "hispanic": 2, "race": 7, "age": 23}
 CENSUS_TABLES = {
     "total": (),
