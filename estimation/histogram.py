@@ -75,15 +75,14 @@ def histograms(design: Design, arrangement: Arrangement, finest: Sequence[Tally]
 def _foreign(
     design: Design, tallies: Sequence[Tally], cells: Atoms, kept: Integers, needs: dict[Node, Labels]
 ) -> tuple[Sight, ...]:
-    """What a histogram sees of tallies of others through the columns they share, where it keeps all cells of a code."""
+    """What a histogram sees of tallies of others through the columns they share, where it keeps all cells of a code;
+    of tallies that share none, their total."""
     dropped = np.ones(cells.size, bool)
     dropped[kept] = False
     found = []
     for tally in tallies:
         nodes = design.populations.nodes_of(tally)
         shared = sorted(nodes & set(needs))
-        if not shared:
-            continue
         own = Atoms.enough_of(design.populations, design.population, nodes)
         codes = [needs[node][np.concatenate([own.index[node], cells.index[node]])] for node in shared]
         groups = joint(codes, own.size + cells.size)
@@ -128,7 +127,7 @@ def _homes(design: Design, arranged: Sequence[Arranged], finest: Sequence[Tally]
         fitting = [number for number, one in enumerate(arranged) if nodes <= one.nodes]
         exact = [number for number in fitting if arranged[number].nodes == nodes and not homes[number]]
         homes[(exact or fitting)[0]].append(tally)
-    for tally in population.tallies:
+    for tally in sorted(population.tallies, key=lambda one: one.name):
         if tally not in finest:
             above = (
                 n for n, held in enumerate(homes) for one in held if populations.is_margin_of(population, tally, one)
@@ -142,8 +141,8 @@ def _resolutions(
 ) -> tuple[list[dict[Node, Labels]], list[dict[Node, Labels]]]:
     """What each histogram tells apart of each column, and what it shares of it with the one that it hangs on.
 
-    Two sides share what both tell apart; and whatever decides on the later side whether a row counts, so that a part
-    of the rows never outnumbers them.
+    Two sides share what both tell apart; where they divide a column across each other, all that either tells apart; and
+    whatever decides on the later side whether a row counts. So a part of the rows never outnumbers them.
     """
     shared: list[dict[Node, Labels]] = []
     for number, one in enumerate(arranged):
@@ -173,9 +172,11 @@ def _readings(design: Design, tallies: Sequence[Tally], node: Node, *, tests_onl
 def _shared(design: Design, node: Node, sides: Sequence[Sequence[Tally]]) -> Labels:
     size = len(design.population.columns[node])
     told = [joint([one.astype(np.int32) for one in _readings(design, side, node)], size) for side in sides]
-    met = meeting(told[0], int(told[0].max()) + 1, told[1], int(told[1].max()) + 1)
+    met = meeting(told[0], int(told[0].max()) + 1, told[1], int(told[1].max()) + 1).sum_of[told[1]]
+    parts = [np.bincount(np.unique(np.stack([met, one]), axis=1)[0])[met] for one in told]
+    crossing = (parts[0] > 1) & (parts[1] > 1)
     tests = [test.astype(np.int32) for test in _readings(design, sides[0], node, tests_only=True)]
-    return joint([met.sum_of[told[1]], *tests], size)
+    return joint([met, *(np.where(crossing, one, -1).astype(np.int32) for one in told), *tests], size)
 
 
 def _tests(design: Design, nodes: frozenset[Node], node: Node) -> list[Integers]:
@@ -197,7 +198,7 @@ def _tests(design: Design, nodes: frozenset[Node], node: Node) -> list[Integers]
 def _cells(design: Design, needs: dict[Node, Labels]) -> Atoms:
     """Every possible combination of what is told apart, with one atom standing for those that are not."""
     columns = sorted(needs)
-    firsts = [np.unique(needs[node], return_index=True)[1] for node in columns]
+    firsts = [_firsts(design, node, needs[node]) for node in columns]
     sizes = tuple(len(found) for found in firsts)
     grid = np.indices(sizes).reshape(len(sizes), -1) if sizes else np.zeros((0, 1), np.int64)
     index = {node: first[codes] for node, first, codes in zip(columns, firsts, grid, strict=True)}
@@ -205,6 +206,14 @@ def _cells(design: Design, needs: dict[Node, Labels]) -> Atoms:
     if atoms.size == 0:
         raise Infeasible(f"every combination of {', '.join(node[1] for node in columns)} is impossible")
     return atoms
+
+
+def _firsts(design: Design, node: Node, labels: Labels) -> Integers:
+    """An atom for each label, in an order that does not depend on that of codes."""
+    places = design.population.columns[node].atoms
+    ranked = sorted(range(len(places)), key=lambda number: design.populations.word_of(node, places[number]))
+    found = {int(labels[number]): number for number in reversed(ranked)}
+    return np.array([number for number in ranked if found[int(labels[number])] == number], np.int64)
 
 
 def _links(
@@ -282,9 +291,8 @@ def _covered(
 def _names(design: Design, atoms: Atoms) -> list[str]:
     """A text for each cell that says which it is, whatever the order of codes."""
     places = [(node, atoms.places(node)) for node in sorted(atoms.index)]
-    bases = {node: design.populations.meanings.base(node) for node, _ in places}
     words = [
-        [f"{node[1]}={bases[node].codes[place] if place >= 0 and bases[node].codes else place}" for place in found]
+        ["{}={}{}".format(node[1], *design.populations.word_of(node, int(place))) for place in found]
         for node, found in places
     ]
     return [";".join(parts) for parts in zip(*words, strict=True)] if words else [""] * atoms.size
@@ -294,4 +302,4 @@ def passes_for(histogram: Histogram, sights: Sequence[Sight], must: Sequence[Lab
     """The passes in which a histogram is settled, given the partitions that must be settled on the way."""
     first = [histogram.link.here] if histogram.link is not None else []
     chain = chain_of(histogram.cells, must=[*first, *must], may=list(histogram.labels.values()))
-    return passes_of(chain, sights)
+    return passes_of(chain, sights, must=[*first, *must])

@@ -13,7 +13,7 @@ import numpy as np
 
 from estimation.arrays import Floats, Labels
 from estimation.errors import Infeasible
-from estimation.histogram import Histogram
+from estimation.histogram import Histogram, Link
 from estimation.settling import Limits, implied
 from estimation.tree import Level, Tree
 
@@ -85,4 +85,20 @@ def handed_on(limited: Sequence[Limited], histograms: Sequence[Histogram]) -> li
             }
             if any((low > 0).any() or np.isfinite(high).any() for low, high in bounds.values()):
                 found.append(Limited(one.reason, link.earlier, link.there, bounds))
+            wide = _over_several(one.of_cell, link)
+            if (wide >= 0).any():
+                found.append(Limited(one.reason, link.earlier, wide, one.bounds))
     return found
+
+
+def _over_several(of_cell: Labels, link: Link) -> Labels:
+    """For each cell of the earlier histogram the bound group that it is in, of those made of several shared groups."""
+    pairs = np.unique(np.stack([link.here, of_cell]), axis=1)
+    split = np.bincount(pairs[0][pairs[0] >= 0], minlength=link.groups) > 1
+    spoilt = np.unique(pairs[1][(pairs[0] < 0) | split[pairs[0]]])
+    parts = np.bincount(pairs[1][pairs[1] >= 0], minlength=int(of_cell.max(initial=-1)) + 1)
+    home = np.full(link.groups + 1, -1, np.int32)
+    for group, bound in pairs.T:
+        if group >= 0 and bound >= 0 and bound not in spoilt and parts[bound] > 1:
+            home[group] = bound
+    return home[link.there]

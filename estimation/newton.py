@@ -14,6 +14,8 @@ from scipy.sparse.linalg import splu
 from estimation.arrays import Floats, Numbers
 from estimation.kernels.families import Families
 
+NEAR = 1e-4
+"""Where sums are off by less and steps do not help, heights differ by less than they can be told apart: it is there."""
 MOST_STEPS = 3_000
 SHORTEST = 2.0**-30
 LIGHTEST, FIRST, HEAVIEST = 1e-10, 1e-3, 1e3
@@ -56,6 +58,8 @@ def settle_one(families: Families, parent: int) -> tuple[Floats, float]:
         length, before, slope = 1.0, height(multipliers), float(gradient @ direction)
         while length > SHORTEST and height(multipliers + length * direction) > before + 1e-4 * length * slope:
             length /= 2
+        if wrong < NEAR and length < 0.1:
+            break
         multipliers = multipliers + length * direction
         weight = min(weight * 10, HEAVIEST) if length < 0.1 else max(weight / 10, LIGHTEST)
     x = numbers(multipliers)

@@ -117,11 +117,12 @@ def _count(labels: Labels) -> int:
     return int(labels.max(initial=-1)) + 1
 
 
-def passes_of(chain: Sequence[Labels], sights: Sequence[Sight]) -> tuple[Pass, ...]:
+def passes_of(chain: Sequence[Labels], sights: Sequence[Sight], must: Sequence[Labels] = ()) -> tuple[Pass, ...]:
     """The passes of a chain, for margins as the histogram sees them."""
     found: list[Pass] = []
-    while len(chain) > 1 and not any(_aim(0, sight, chain[0]).sums for sight in sights):
-        chain = chain[1:]  # what nothing was measured of is not settled first
+    needed = min((_count(joint([one], len(one))) for one in must), default=len(chain[-1]))
+    while _count(chain[0]) < needed and not any(_aim(0, sight, chain[0]).sums for sight in sights):
+        chain = chain[1:]  # what nothing was measured of, and nothing is asked of, is not settled first
     for depth, of_cell in enumerate(chain):
         groups = _count(of_cell)
         within, earlier = np.zeros(0, np.int32), 0

@@ -91,7 +91,9 @@ def problem(spec: ReleaseSpec, domain: Domain, tallies: Sequence[Tally], *, fold
         if tally.statistic == "count":
             by_table.setdefault(tally.table, []).append(tally)
     rules = tuple(one for rule in spec.rules for one in compared(rule, by_table))
-    order = sorted(populations.all, key=lambda one: (_depth(spec, one.key.entity), one.key.adds is not None))
+    order = sorted(
+        populations.all, key=lambda one: (_depth(spec, one.key.entity), one.key.adds is not None, _first_name(one))
+    )
     planned = tuple(_planned(populations, one, rules) for one in order)
     public = tuple(ExactNumbers(one.tally, one.level, np.array(one.numbers, np.int64)) for one in totals)
     found = Problem(spec, planned, rules, tuple(bounds), public)
@@ -135,6 +137,10 @@ def _require_cells(limited: Limited) -> None:
         empty[held] = False
         if (low[:, empty] > 0).any():
             raise Infeasible(f"{limited.reason}: at level '{level}' it asks for rows in cells that are impossible")
+
+
+def _first_name(population: Population) -> str:
+    return min(tally.name for tally in population.tallies)
 
 
 def _depth(spec: ReleaseSpec, entity: str) -> int:

@@ -137,8 +137,14 @@ class Populations:
             places.append(NOT_STATED)
         if self.may_not_apply(node):
             places.append(NOT_APPLICABLE)
-        atoms = {tuple(reading(place) for reading in readings): place for place in reversed(places)}
+        ranked = sorted(places, key=lambda place: self.word_of(node, place), reverse=True)
+        atoms = {tuple(reading(place) for reading in readings): place for place in ranked}
         return Column(node, tuple(sorted(atoms.values(), key=places.index)))
+
+    def word_of(self, node: Node, place: int) -> tuple[str, int]:
+        """What sorts the places of a column, in whatever order its codes are listed."""
+        codes = self.meanings.base(node).codes
+        return (codes[place], 0) if place >= 0 and codes else ("", place)
 
     def _attributes(self, key: PopulationKey, tallies: Sequence[Tally], node: Node) -> list[Attribute]:
         """Every attribute that lies over a column: those of tallies, and the column itself."""
@@ -206,12 +212,15 @@ class Populations:
         return read
 
     def finest(self, population: Population) -> list[Tally]:
-        """The tallies that are no margins of others: each is settled in its own cells, all others are read off them."""
+        """The tallies that are no margins of others: each is settled in its own cells, all others are read off them.
+
+        Those that count all rows come first, then by name: in which order tables are written does not matter.
+        """
         kept: list[Tally] = []
-        for tally in sorted(population.tallies, key=lambda one: -one.cells):
+        for tally in sorted(population.tallies, key=lambda one: (-one.cells, one.name)):
             if not any(self.is_margin_of(population, tally, other) for other in kept):
                 kept.append(tally)
-        return sorted(kept, key=population.tallies.index)
+        return sorted(kept, key=lambda one: (len(self.conditions_of(one)) + (one.usable is not None), one.name))
 
     def is_margin_of(self, population: Population, tally: Tally, other: Tally) -> bool:
         """Whether a tally's numbers are surely sums of another's: True only where declarations prove it."""

@@ -107,7 +107,7 @@ def add_shared(target: Floats, numbers: Floats, shared: Floats, which: Integers)
 @compiled
 def fold_onto(target: Floats, numbers: Floats, labels: Labels) -> None:
     """Adds the columns of some rows up by their labels; columns without one are left out."""
-    for row in range(len(numbers)):
+    for row in range(len(numbers) if len(labels) > 0 else 0):
         label, total = labels[0], 0.0
         for k in range(len(labels)):  # neighbours often have the same label: written when it changes
             if labels[k] != label:

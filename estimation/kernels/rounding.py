@@ -89,7 +89,7 @@ def _due_soft(fractions: Fractions, start: int, end: int) -> Floats:
                         due[i, fractions.soft_of[kind, k]] += number
                         parts[fractions.soft_of[kind, k]] += np.floor(number + GRAIN)
         for j in range(fractions.soft_count):
-            due[i, j] = np.floor(due[i, j] + 0.5) - parts[j]
+            due[i, j] = np.floor(due[i, j] + 0.5 + GRAIN) - parts[j]
     return due
 
 
@@ -127,7 +127,9 @@ def _one_table(
     if not columns and fractions.groups.shape[1] == 0:
         for i in range(size):
             for k in range(width):
-                whole[rows[i], cells[k]] = low[i, k] + min(room[i, k], np.floor(max(x[i, k] - low[i, k], 0.0) + 0.5))
+                whole[rows[i], cells[k]] = low[i, k] + min(
+                    room[i, k], np.floor(max(x[i, k] - low[i, k], 0.0) + 0.5 + GRAIN)
+                )
         return 0
     given = _whole_parts(x - low, room, due_rows, due_columns)
     keys = (fractions.area_keys[rows], fractions.cell_keys[cells])
@@ -164,7 +166,7 @@ def _single_units(
     rows, columns = np.nonzero(left > GRAIN)
     rank = np.empty(len(rows), np.uint64)
     for place in range(len(rows)):
-        grains = max(MOST_GRAINS - int(left[rows[place], columns[place]] / GRAIN), 0)
+        grains = max(MOST_GRAINS - int(np.rint(left[rows[place], columns[place]] / GRAIN)), 0)
         tie = _mixed(keys[0][rows[place]], keys[1][columns[place]])
         rank[place] = np.uint64(grains) << np.uint64(40) | tie >> np.uint64(24)
     order = np.argsort(rank)

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import osqp
 from scipy import sparse
 
-from estimation.kernels.families import Families, Result
-from estimation.kernels.sweep import settle
+from estimation.kernels.sweep import Families, Result, settle
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

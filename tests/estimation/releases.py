@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,8 @@ from estimation.release import Estimated, estimate_release
 from release_specs.load import Loaded, load_spec, load_text
 from release_specs.tallies import EXACT, Tally, tallies_of
 from tests.estimation.made_up import Laplace, Normal, Truth, _places, exact_numbers, measured
-from tests.estimation.promises import exact_numbers_of
+from tests.estimation.promises import broken, exact_numbers_of
+from tests.estimation.small_specs import AREAS, SECTIONS, spec
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "release_specs" / "examples"
 Integers = npt.NDArray[np.int64]
@@ -70,6 +72,14 @@ def example(name: str) -> Release:
     return Release(loaded, problem(loaded.spec, loaded.domain, tallies, folder=EXAMPLES))
 
 
+@cache
+def backwards(name: str) -> Release:
+    """An example whose tables are taken from the last to the first."""
+    loaded = example(name).loaded
+    tallies = list(tallies_of(loaded.spec, loaded.domain))[::-1]
+    return Release(loaded, problem(loaded.spec, loaded.domain, tallies, folder=EXAMPLES))
+
+
 def small(text: str, folder: Path, **files: str) -> Release:
     """A spec written in a test, with its public files."""
     for name, content in files.items():
@@ -79,9 +89,27 @@ def small(text: str, folder: Path, **files: str) -> Release:
     return Release(loaded, problem(loaded.spec, loaded.domain, tallies, folder=folder))
 
 
+def made(tables: dict[str, str], folder: Path, *, areas: str = AREAS, **more: Any) -> Release:
+    """A small spec with these tables."""
+    return small(spec(tables, **more), folder, areas=areas, sections=SECTIONS)
+
+
+def noisy(release: Release, seed: int = 1, *, rows: int = 60) -> Estimated:
+    """A small release with more noise than numbers."""
+    truth = release.truth(seed, rows=rows)
+    found = release.estimate(truth, Normal(9.0), seed)
+    assert broken(found, release.exact(truth)) == []
+    return found
+
+
 def places_of(found: Estimated) -> list[tuple[Tally, str | None]]:
     """Every tally at every level."""
     return [(tally, level) for tally in found.problem.tallies for level in tally.levels or (None,)]
+
+
+def truth_of(name: str, seed: int) -> Truth:
+    """Made-up exact numbers of an example, those that keep its rules where it has any."""
+    return housed(example(name), seed, others=2000) if name == "households" else example(name).truth(seed)
 
 
 def housed(release: Release, seed: int, *, others: int) -> Truth:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -16,11 +17,16 @@ from release_specs.histograms import Arrangement, Nodes, arrange
 from release_specs.meanings import Node
 from tests.estimation.made_up import Normal
 from tests.estimation.promises import broken, shared_places
-from tests.estimation.releases import example, small
+from tests.estimation.releases import Release, example, small
 
-pytestmark = pytest.mark.slow  # whole releases of every kind
-
-EXAMPLES = ("acs", "births", "detailed_race", "households", "redistricting_2020", "schools")
+EXAMPLES = (
+    "births",
+    "detailed_race",
+    "households",
+    "redistricting_2020",
+    "schools",
+    pytest.param("acs", marks=pytest.mark.slow),
+)
 TWO_DOZEN = "abcdefghijklmnopqrstuvwx"
 
 
@@ -170,18 +176,32 @@ def web(columns: str, folder: Path, *, codes: int = 3) -> str:
     return "\n".join([*lines, "spend: {by_table: {rest: optimal}}", "publish: {confidence: 90%}", ""])
 
 
-def test_a_release_of_all_pairs_of_two_dozen_columns_is_estimated_and_names_what_crosses(tmp_path: Path) -> None:
-    release = small(web(TWO_DOZEN, tmp_path), tmp_path)
+def crosses_and_is_estimated(release: Release) -> None:
+    """Estimates agree everywhere, whole numbers wherever no crossing column is shared; all tables have one total."""
     (planned,) = release.problem.populations
-    named = {node[1] for node in planned.arrangement.crossing}
-    assert len(named) > 12
-    truth = release.truth(1, rows=400)
-    found = release.estimate(truth, Normal(4.0), 2)
-    pairs = [one for one in shared_places(found) if one.nodes][:40]
-    assert broken(found) == []  # estimates agree everywhere, whole numbers wherever no crossing column is shared
-    assert any(one.nodes <= set(planned.arrangement.crossing) for one in pairs)
-    total = {int(found.value(tally, None).sum()) for tally in release.measured}
-    assert len(total) == 1
+    found = release.estimate(release.truth(1, rows=400), Normal(4.0), 2)
+    assert broken(found) == []
+    assert any(one.nodes and one.nodes <= set(planned.arrangement.crossing) for one in shared_places(found))
+    assert len({int(found.value(tally, None).sum()) for tally in release.measured}) == 1
+
+
+def test_a_release_of_pairs_that_cross_is_estimated_and_names_what_crosses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("estimation.problem.arrange", partial(arrange, most=30))
+    release = small(web("abcdef", tmp_path), tmp_path)
+    (planned,) = release.problem.populations
+    assert planned.arrangement.crossing
+    assert max(one.cells for one in planned.histograms) <= 30
+    crosses_and_is_estimated(release)
+
+
+@pytest.mark.slow
+def test_a_release_of_all_pairs_of_a_dozen_columns_is_estimated_and_names_what_crosses(tmp_path: Path) -> None:
+    release = small(web(TWO_DOZEN[:12], tmp_path), tmp_path)
+    (planned,) = release.problem.populations
+    assert len(planned.arrangement.crossing) > 6
+    crosses_and_is_estimated(release)
 
 
 def test_a_web_of_few_columns_agrees_in_every_number(tmp_path: Path) -> None:

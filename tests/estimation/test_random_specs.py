@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from estimation.measurement import Measurement
 from estimation.problem import Planned, Problem, problem
 from estimation.release import Estimated, estimate_release
 from release_specs.load import load_text
@@ -18,13 +20,21 @@ from release_specs.tallies import Tally, tallies_of
 from tests.estimation.made_up import Laplace, Normal, Truth, measured
 from tests.estimation.plain_rows import HOMES, PEOPLE, Integers, PlainColumn, PlainTable, Town
 from tests.estimation.promises import broken
-
-pytestmark = pytest.mark.slow  # whole releases of every kind
+from tests.estimation.releases import places_of
+from tests.estimation.reordered import areas_turned, codes_turned, differing, moved
 
 LEVELS = ("town_whole", "quarter", "block_area")
-some_specs = settings(
-    max_examples=40, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+few = settings(
+    max_examples=25,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate],  # the slow tests of the same laws make small what they find
 )
+many = settings(few, max_examples=200, phases=[Phase.generate, Phase.shrink])
+seeds = st.integers(0, 1000)
+noises = st.sampled_from([Normal(1.0), Normal(30.0), Normal(900.0), Laplace(3.0)])
 
 
 @st.composite
@@ -44,8 +54,10 @@ def column_lists(draw: st.DrawFn, *, with_homes: bool) -> tuple[PlainColumn, ...
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
-    """One to three levels of areas, every area with one to three parts."""
-    levels, parents, above = LEVELS[: draw(st.integers(1, 3))], [(0,)], 1
+    """No areas, or one to three levels of them, every area with one to three parts."""
+    levels, parents, above = LEVELS[: draw(st.sampled_from([3, 2, 1, 0]))], [(0,)], 1
+    if not levels:
+        return (), ()
     for _ in levels[1:]:
         parts = draw(st.lists(st.integers(1, 3), min_size=above, max_size=above))
         parents.append(tuple(np.repeat(np.arange(above), parts).tolist()))
@@ -85,7 +97,7 @@ def table_lists(draw: st.DrawFn, town: Town) -> tuple[PlainTable, ...]:
         names = [one.name for one in town.columns if town.entity(universe) == PEOPLE or one.owner == HOMES]
         names += [name for name, (of, _) in town.recodes.items() if of in names]
         by = draw(st.lists(st.sampled_from(names), max_size=3, unique_by=lambda name: town.column(name).name))
-        at = draw(st.lists(st.sampled_from(town.levels), min_size=1, unique=True))
+        at = draw(st.lists(st.sampled_from(town.levels), min_size=1, unique=True)) if town.levels else []
         table = PlainTable(f"t{number}", universe, tuple(by), tuple(one for one in town.levels if one in at))
         found.setdefault((universe, frozenset(by)), table)
     return tuple(found.values())
@@ -97,49 +109,47 @@ def _rules(town: Town, tables: Sequence[PlainTable]) -> tuple[str, ...]:
         one for one in tables if one.universe == PEOPLE and all(town.column(name).applies is None for name in one.by)
     ]
     homes = [one for one in tables if one.universe == HOMES]
-    return tuple(f"{a.name} >= {b.name}" for a in everyone for b in homes if set(a.at) & set(b.at))
+    return tuple(f"{a.name} >= {b.name}" for a in everyone for b in homes if set(a.at) & set(b.at) or not town.levels)
 
 
-def planned(town: Town) -> tuple[Problem, list[Tally]]:
+def planned(town: Town, *, turned: bool = False) -> tuple[Problem, list[Tally]]:
+    """A town as a problem of estimation; turned: with tables, codes and areas listed from the last to the first."""
+    text = codes_turned(replace(town, tables=town.tables[::-1]).written()) if turned else town.written()
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "areas.csv").write_text(town.areas_file())
-        loaded = load_text(town.written(), file="town.yaml", folder=Path(folder))
+        (Path(folder) / "areas.csv").write_text(areas_turned(town.areas_file()) if turned else town.areas_file())
+        loaded = load_text(text, file="town.yaml", folder=Path(folder))
     tallies = list(tallies_of(loaded.spec, loaded.domain))
     return problem(loaded.spec, loaded.domain, tallies), tallies
 
 
-def kinds_of(town: Town) -> object:
+def kinds_of(town: Town) -> Callable[[Planned, Sequence[Tally]], list[Integers]]:
     def cells_of(_: Planned, tallies: Sequence[Tally]) -> list[Integers]:
         return town.cells_of(tallies)
 
     return cells_of
 
 
-def released(town: Town, seed: int, noise: Normal | Laplace, *, noisy: bool) -> tuple[Estimated, Truth]:
+def drawn(town: Town, tallies: list[Tally], seed: int, noise: Normal | Laplace) -> tuple[list[Measurement], Truth]:
+    """Noisy measurements of a made-up town, and its exact numbers."""
     rng = np.random.default_rng(seed)
-    asked, tallies = planned(town)
     truth = town.count(tallies, town.draw(rng, homes=int(rng.integers(0, 40))))
-    return estimate_release(asked, measured(truth, tallies, noise, rng if noisy else None)), truth
+    return measured(truth, tallies, noise, rng), truth
 
 
-@some_specs
-@given(towns(), st.integers(0, 1000), st.sampled_from([Normal(1.0), Normal(30.0), Normal(900.0), Laplace(3.0)]))
-def test_whatever_the_spec_every_promise_about_published_tables_holds(
-    town: Town, seed: int, noise: Normal | Laplace
-) -> None:
-    found, _ = released(town, seed, noise, noisy=True)
+def keeps_its_promises(town: Town, seed: int, noise: Normal | Laplace) -> None:
+    asked, tallies = planned(town)
+    found = estimate_release(asked, drawn(town, tallies, seed, noise)[0])
     assert broken(found, cells_of=kinds_of(town)) == []
 
 
-@some_specs
-@given(towns(), st.integers(0, 1000))
-def test_whatever_the_spec_zero_noise_gives_back_the_truth(town: Town, seed: int) -> None:
-    found, truth = released(town, seed, Normal(4.0), noisy=False)
-    for tally in found.problem.tallies:
-        for level in tally.levels:
-            assert np.abs(found.estimate(tally, level) - truth[tally.name, level]).max() < 1e-6
-            if _is_tree(found, tally):
-                assert np.array_equal(found.value(tally, level), truth[tally.name, level])
+def gives_back_the_truth(town: Town, seed: int) -> None:
+    asked, tallies = planned(town)
+    _, truth = drawn(town, tallies, seed, Normal(4.0))
+    found = estimate_release(asked, measured(truth, tallies, Normal(4.0), None))
+    for tally, level in places_of(found):
+        assert np.abs(found.estimate(tally, level) - truth[tally.name, level]).max() < 1e-6
+        if _is_tree(found, tally):
+            assert np.array_equal(found.value(tally, level), truth[tally.name, level])
 
 
 def _is_tree(found: Estimated, tally: Tally) -> bool:
@@ -148,3 +158,76 @@ def _is_tree(found: Estimated, tally: Tally) -> bool:
     populations = one.design.populations
     tables = [populations.nodes_of(other) for other in one.population.tallies]
     return all(arranged.nodes in tables for arranged in one.arrangement.histograms)
+
+
+def does_not_depend_on_the_order(town: Town, seed: int, noise: Normal | Laplace) -> None:
+    asked, tallies = planned(town)
+    other, twins = planned(town, turned=True)
+    given, _ = drawn(town, tallies, seed, noise)
+    assert differing(estimate_release(asked, given), estimate_release(other, moved(given, twins))) == []
+
+
+def does_not_depend_on_workers_and_chunks(town: Town, seed: int, noise: Normal | Laplace) -> None:
+    asked, tallies = planned(town)
+    given, _ = drawn(town, tallies, seed, noise)
+    found = estimate_release(asked, given, workers=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("estimation.estimate.FAMILY_CELLS", 1)
+        patched.setattr("estimation.least_squares.FAMILY_CELLS", 1)
+        again = estimate_release(asked, given, workers=3)
+    for place in places_of(found):
+        assert found.value(*place).tobytes() == again.value(*place).tobytes()
+        assert found.estimate(*place).tobytes() == again.estimate(*place).tobytes()
+
+
+@few
+@given(towns(), seeds, noises)
+def test_whatever_the_spec_every_promise_about_published_tables_holds(
+    town: Town, seed: int, noise: Normal | Laplace
+) -> None:
+    keeps_its_promises(town, seed, noise)
+
+
+@pytest.mark.slow
+@many
+@given(towns(), seeds, noises)
+def test_of_many_specs_every_promise_about_published_tables_holds(
+    town: Town, seed: int, noise: Normal | Laplace
+) -> None:
+    keeps_its_promises(town, seed, noise)
+
+
+@few
+@given(towns(), seeds)
+def test_whatever_the_spec_zero_noise_gives_back_the_truth(town: Town, seed: int) -> None:
+    gives_back_the_truth(town, seed)
+
+
+@pytest.mark.slow
+@many
+@given(towns(), seeds)
+def test_of_many_specs_zero_noise_gives_back_the_truth(town: Town, seed: int) -> None:
+    gives_back_the_truth(town, seed)
+
+
+@few
+@given(towns(), seeds, noises)
+def test_whatever_the_spec_workers_and_chunks_change_no_byte(town: Town, seed: int, noise: Normal | Laplace) -> None:
+    does_not_depend_on_workers_and_chunks(town, seed, noise)
+
+
+@few
+@given(towns(), seeds, noises)
+def test_whatever_the_spec_another_order_of_writing_changes_no_number(
+    town: Town, seed: int, noise: Normal | Laplace
+) -> None:
+    does_not_depend_on_the_order(town, seed, noise)
+
+
+@pytest.mark.slow
+@many
+@given(towns(), seeds, noises)
+def test_of_many_specs_another_order_of_writing_changes_no_number(
+    town: Town, seed: int, noise: Normal | Laplace
+) -> None:
+    does_not_depend_on_the_order(town, seed, noise)

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from estimation.kernels.families import Families, Result
-from estimation.kernels.sweep import settle
+from estimation.kernels.sweep import Families, Result, settle
 from estimation.newton import settle_one
 from tests.estimation.families import NONE, by_osqp, random_families, signed, solved, the_whole, written
 
