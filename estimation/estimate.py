@@ -27,8 +27,8 @@ from estimation.stages import Stage
 
 WORKERS = os.cpu_count() or 1
 
-Passes = tuple[list[tuple[Pass, ...]], list[list[Sight]]]
-"""For each histogram its passes, and what it sees."""
+Ways = dict[str, list[tuple[list[Sight], tuple[Pass, ...]]]]
+"""For each level and histogram what it sees there, and its passes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +63,25 @@ class Work:
     keep: frozenset[str] = frozenset()
     """The levels whose histograms are kept."""
 
-    def sights(self) -> list[list[Sight]]:
-        """What each histogram sees of measured margins."""
+    def ways(self) -> Ways:
+        """How each histogram is settled at each level: levels at which the same was measured share their passes."""
         sizes = {name: self._cells(one) for name, one in self.design.margins.items()}
-        return [histogram.sights(sizes) for histogram in self.histograms]
-
-    def passes(self) -> list[tuple[Pass, ...]]:
-        """The passes of each histogram."""
-        found = []
-        for number, (histogram, sights) in enumerate(zip(self.histograms, self.sights(), strict=True)):
-            must = [one.of_cell for one in self.limited if one.histogram == number]
-            found.append(passes_for(histogram, sights, must))
+        known: dict[frozenset[str], list[tuple[list[Sight], tuple[Pass, ...]]]] = {}
+        found = {}
+        for level, precisions in self.precisions.items():
+            measured = frozenset(precisions)
+            if measured not in known:
+                known[measured] = [self._way(number, measured, sizes) for number in range(len(self.histograms))]
+            found[level] = known[measured]
         return found
+
+    def _way(
+        self, number: int, measured: frozenset[str], sizes: dict[str, int]
+    ) -> tuple[list[Sight], tuple[Pass, ...]]:
+        histogram = self.histograms[number]
+        sights = [one for one in histogram.sights(sizes) if one.name in measured]
+        must = [one.of_cell for one in self.limited if one.histogram == number]
+        return sights, passes_for(histogram, sights, must)
 
     def _cells(self, one: TallyMargin) -> int:
         return len(one.margin.cells) * self.design.coordinates.cells(one.margin.free)
@@ -82,8 +89,8 @@ class Work:
 
 def settle_population(work: Work, *, workers: int = WORKERS, progress: Callable[[str], None] | None = None) -> Settled:
     """Settles a population from the whole down."""
-    passes, settled = (work.passes(), work.sights()), Settled()
-    root = _Family(work, passes, work.fit.whole, (0, 1))
+    ways, settled = work.ways(), Settled()
+    root = _Family(work, ways, work.fit.whole, (0, 1))
     best = work.fit.best_of_whole()
     numbers, certificates = root.settle(best, starts=np.array([0, 1]), parents=[])
     _make_room(settled, work, WHOLE, 1, numbers)
@@ -91,14 +98,14 @@ def settle_population(work: Work, *, workers: int = WORKERS, progress: Callable[
     settled.certificates.extend(certificates)
     _keep(settled, work, WHOLE, numbers)
     with ThreadPoolExecutor(workers) as pool:
-        _descend(_Descent(work, passes, settled, pool, progress), work.fit.whole, best, numbers)
+        _descend(_Descent(work, ways, settled, pool, progress), work.fit.whole, best, numbers)
     return settled
 
 
 @dataclass(frozen=True, eq=False)
 class _Descent:
     work: Work
-    passes: Passes
+    ways: Ways
     settled: Settled
     pool: ThreadPoolExecutor
     progress: Callable[[str], None] | None
@@ -145,7 +152,7 @@ class _Step:
         work, mine = self.descent.work, slice(*parents)
         starts = level.starts[parents[0] : parents[1] + 1]
         span = (int(starts[0]), int(starts[-1]))
-        family = _Family(work, self.descent.passes, lower, span)
+        family = _Family(work, self.descent.ways, lower, span)
         subtree = work.fit.subtree(lower, *span)
         correction, which = work.fit.corrections(
             self.above, self.branch, parents=parents, best=self.best[mine], total=added_up(subtree, starts)
@@ -164,7 +171,7 @@ class _Family:
     """Some areas of a level, to be settled given their parents."""
 
     work: Work
-    passes: Passes
+    ways: Ways
     stage: Stage
     span: tuple[int, int]
     read: dict[str, Floats] = field(default_factory=dict)
@@ -177,7 +184,8 @@ class _Family:
         found: list[Floats] = []
         certificates: list[Certificate] = []
         first, last = self.span
-        for number, histogram in enumerate(self.work.histograms):
+        ways = self.ways[self.stage.name]
+        for number, (histogram, (sights, passes)) in enumerate(zip(self.work.histograms, ways, strict=True)):
             limits = [
                 limits
                 for one in self.work.limited
@@ -190,12 +198,12 @@ class _Family:
                 self.stage.name,
                 starts,
                 parents[number] if parents else np.zeros((0, 0)),
-                self._seen(self.passes[1][number], subtree),
+                self._seen(sights, subtree),
                 limits,
                 self.work.forest.keys[self.stage.name][first:last],
                 self.work.signed,
             )
-            numbers, passed = settle_families(self.passes[0][number], family, histogram.keys)
+            numbers, passed = settle_families(passes, family, histogram.keys)
             found.append(numbers)
             certificates.extend(passed)
         return found, certificates
@@ -205,12 +213,8 @@ class _Family:
         first, last = self.span
         estimates, precisions, typical = [], [], []
         for sight in sights:
-            precision = self.work.precisions[self.stage.name].get(sight.name)
-            if precision is None:
-                precision = np.zeros(self.stage.areas)
-                estimates.append(np.zeros((last - first, 0)))
-            else:
-                estimates.append(self._margin(sight.name, subtree))
+            precision = self.work.precisions[self.stage.name][sight.name]
+            estimates.append(self._margin(sight.name, subtree))
             precisions.append(precision[first:last])
             typical.append(float(precision.mean()))
         return Seen(estimates, precisions, typical)

@@ -301,5 +301,7 @@ def _names(design: Design, atoms: Atoms) -> list[str]:
 def passes_for(histogram: Histogram, sights: Sequence[Sight], must: Sequence[Labels]) -> tuple[Pass, ...]:
     """The passes in which a histogram is settled, given the partitions that must be settled on the way."""
     first = [histogram.link.here] if histogram.link is not None else []
-    chain = chain_of(histogram.cells, must=[*first, *must], may=list(histogram.labels.values()))
+    seen = {sight.name for sight in sights}
+    may = [labels for name, labels in histogram.labels.items() if name in seen]
+    chain = chain_of(histogram.cells, must=[*first, *must], may=may)
     return passes_of(chain, sights, must=[*first, *must])

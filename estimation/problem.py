@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from estimation.arranging import arranged
 from estimation.arrays import Floats, Integers, Labels
 from estimation.design import Design, design
 from estimation.errors import Infeasible
 from estimation.estimate import Settled, Work
 from estimation.forest import Forest, forest
-from estimation.histogram import Histogram, alone, histograms
+from estimation.histogram import Histogram, alone
 from estimation.least_squares import fit
 from estimation.limits import Bounds, Limited, handed_on, pushed_up
 from estimation.measurement import ExactNumbers, Measurement
@@ -22,7 +23,7 @@ from estimation.passes import chain_of
 from estimation.rules import Compared, Side, compared, whole_side
 from estimation.stages import Stage
 from release_specs.domain import Domain
-from release_specs.histograms import Arrangement, arrange
+from release_specs.histograms import Arrangement
 from release_specs.populations import Population, Populations
 from release_specs.public_totals import PublicBound, public_bounds, public_totals
 from release_specs.reading.public_files import PublicFiles
@@ -155,14 +156,7 @@ def _planned(populations: Populations, population: Population, rules: Sequence[C
         return Planned(population, made, tree, Arrangement((), ()), alone(made))
     bound = {side.tally.name for rule in rules for side in (rule.left, rule.right)}
     bound |= {tally.name for tally in population.tallies if tally.table == EXACT}
-    finest = populations.finest(population)
-    tables = {tally.name: frozenset(populations.nodes_of(tally)) for tally in finest}
-    arrangement = arrange(
-        tables.values(),
-        {node: len(column) for node, column in population.columns.items()},
-        first=[frozenset(populations.nodes_of(tally)) for tally in population.tallies if tally.name in bound],
-    )
-    return Planned(population, made, tree, arrangement, histograms(made, arrangement, finest))
+    return Planned(population, made, tree, *arranged(made, tree, bound))
 
 
 def _require_tenable(found: Problem, rule: Compared) -> None:

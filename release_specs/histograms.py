@@ -59,6 +59,18 @@ def arrange(
     return Arrangement(_in_order(held, _spanning_tree(held), first), tuple(crossing))
 
 
+def contracted(found: Arrangement, number: int) -> Arrangement:
+    """The same tree with a histogram made one with the one that it hangs on."""
+    merged, made = found.histograms[number], []
+    for place, one in enumerate(found.histograms):
+        if place != number:
+            after = merged.after if one.after == number else one.after
+            after = after - 1 if after is not None and after > number else after
+            nodes = one.nodes | merged.nodes if place == merged.after else one.nodes
+            made.append(Arranged(nodes, after, one.shared))
+    return Arrangement(tuple(made), found.crossing)
+
+
 def _connected(tables: Sequence[Nodes]) -> list[list[Nodes]]:
     """Tables that share columns, directly or through others."""
     found: list[tuple[Nodes, list[Nodes]]] = []

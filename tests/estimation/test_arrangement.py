@@ -188,7 +188,7 @@ def crosses_and_is_estimated(release: Release) -> None:
 def test_a_release_of_pairs_that_cross_is_estimated_and_names_what_crosses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("estimation.problem.arrange", partial(arrange, most=30))
+    monkeypatch.setattr("estimation.arranging.arrange", partial(arrange, most=30))
     release = small(web("abcdef", tmp_path), tmp_path)
     (planned,) = release.problem.populations
     assert planned.arrangement.crossing
