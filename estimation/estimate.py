@@ -64,23 +64,21 @@ class Work:
     """The levels whose histograms are kept."""
 
     def ways(self) -> Ways:
-        """How each histogram is settled at each level: levels at which the same was measured share their passes."""
+        """How each histogram is settled at each level: levels of which the same is known share their passes."""
         sizes = {name: self._cells(one) for name, one in self.design.margins.items()}
-        known: dict[frozenset[str], list[tuple[list[Sight], tuple[Pass, ...]]]] = {}
+        known: dict[tuple[object, ...], list[tuple[list[Sight], tuple[Pass, ...]]]] = {}
         found = {}
         for level, precisions in self.precisions.items():
-            measured = frozenset(precisions)
-            if measured not in known:
-                known[measured] = [self._way(number, measured, sizes) for number in range(len(self.histograms))]
-            found[level] = known[measured]
+            told = (frozenset(precisions), *(level in one.bounds for one in self.limited))
+            if told not in known:
+                known[told] = [self._way(number, level, sizes) for number in range(len(self.histograms))]
+            found[level] = known[told]
         return found
 
-    def _way(
-        self, number: int, measured: frozenset[str], sizes: dict[str, int]
-    ) -> tuple[list[Sight], tuple[Pass, ...]]:
+    def _way(self, number: int, level: str, sizes: dict[str, int]) -> tuple[list[Sight], tuple[Pass, ...]]:
         histogram = self.histograms[number]
-        sights = [one for one in histogram.sights(sizes) if one.name in measured]
-        must = [one.of_cell for one in self.limited if one.histogram == number]
+        sights = [one for one in histogram.sights(sizes) if one.name in self.precisions[level]]
+        must = [one.of_cell for one in self.limited if one.histogram == number and level in one.bounds]
         return sights, passes_for(histogram, sights, must)
 
     def _cells(self, one: TallyMargin) -> int:

@@ -13,7 +13,7 @@ from estimation.design import Design
 from estimation.errors import Infeasible
 from estimation.forest import keys_of
 from estimation.kernels.rounding import Keys
-from estimation.passes import Pass, Sight, chain_of, joint, meeting, passes_of
+from estimation.passes import Pass, Sight, all_seen, chain_of, joint, meeting, passes_of
 from release_specs.histograms import Arranged, Arrangement
 from release_specs.meanings import Node
 from release_specs.tallies import Tally
@@ -302,6 +302,6 @@ def passes_for(histogram: Histogram, sights: Sequence[Sight], must: Sequence[Lab
     """The passes in which a histogram is settled, given the partitions that must be settled on the way."""
     first = [histogram.link.here] if histogram.link is not None else []
     seen = {sight.name for sight in sights}
-    may = [labels for name, labels in histogram.labels.items() if name in seen]
+    may = [labels for name, labels in histogram.labels.items() if name in seen and all_seen(labels, sights)]
     chain = chain_of(histogram.cells, must=[*first, *must], may=may)
     return passes_of(chain, sights, must=[*first, *must])

@@ -135,6 +135,15 @@ def passes_of(chain: Sequence[Labels], sights: Sequence[Sight], must: Sequence[L
     return tuple(found)
 
 
+def all_seen(labels: Labels, sights: Sequence[Sight]) -> bool:
+    """Whether something was measured of every group of a partition: what is not seen is not settled early."""
+    of_cell = joint([labels], len(labels))
+    seen = np.zeros(_count(of_cell), bool)
+    for number, sight in enumerate(sights):
+        seen |= _aim(number, sight, of_cell).sum_of >= 0
+    return bool(seen.all())
+
+
 def _is_settled(aim: Aim, within: Labels) -> bool:
     """Whether an aim sees nothing that the pass before did not see."""
     return refines(within, aim.sum_of)
