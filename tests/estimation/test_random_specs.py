@@ -148,16 +148,18 @@ def gives_back_the_truth(town: Town, seed: int) -> None:
     found = estimate_release(asked, measured(truth, tallies, Normal(4.0), None))
     for tally, level in places_of(found):
         assert np.abs(found.estimate(tally, level) - truth[tally.name, level]).max() < 1e-6
-        if _is_tree(found, tally):
-            assert np.array_equal(found.value(tally, level), truth[tally.name, level])
+        away = np.abs(found.value(tally, level) - truth[tally.name, level]).max(initial=0)
+        assert away <= (0 if _is_sure(found, tally) else 3), (tally.name, level)
 
 
-def _is_tree(found: Estimated, tally: Tally) -> bool:
-    """Whether every histogram has the columns of one table: none was merged because tables cross."""
-    one = found.problem.of(tally)
-    populations = one.design.populations
-    tables = [populations.nodes_of(other) for other in one.population.tallies]
-    return all(arranged.nodes in tables for arranged in one.arrangement.histograms)
+def _is_sure(found: Estimated, tally: Tally) -> bool:
+    """Whether nothing is left to rounding: every pass has a measurement of its own groups, or none at all."""
+    return all(
+        any(aim.is_own for aim in one.aims) or not one.aims
+        for ways in found.of(tally).work.ways().values()
+        for _, passes in ways
+        for one in passes
+    )
 
 
 def does_not_depend_on_the_order(town: Town, seed: int, noise: Normal | Laplace) -> None:
