@@ -72,6 +72,6 @@ def _covered(histogram: Histogram, level: str, seen: Mapping[str, frozenset[str]
         if level in seen[name]:
             covered |= labels >= 0
     for sight in histogram.foreign:
-        if level in seen[sight.name]:
+        if level in seen[sight.name] and not sight.at_least:
             covered |= sight.sum_of >= 0
     return covered

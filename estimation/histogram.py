@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from estimation.design import Design
 from estimation.errors import Infeasible
 from estimation.forest import keys_of
 from estimation.kernels.rounding import Keys
-from estimation.passes import Pass, Sight, all_seen, chain_of, joint, meeting, passes_of
+from estimation.passes import Meeting, Pass, Sight, all_seen, chain_of, joint, meeting, passes_of
 from release_specs.histograms import Arranged, Arrangement
 from release_specs.meanings import Node
 from release_specs.tallies import Tally
@@ -88,12 +88,23 @@ def _foreign(
         groups = joint(codes, own.size + cells.size)
         here = groups[own.size :]
         partial = np.isin(groups[: own.size], here[dropped])  # the histogram lacks some of these rows
-        labels = np.where(partial, -1, design.cells_of(tally, own)).astype(np.int32)
-        met = meeting(labels, tally.cells, groups[: own.size], int(groups.max()) + 1)
+        cell = design.cells_of(tally, own)
+        lost = np.zeros(tally.cells, bool)
+        lost[cell[partial & (cell >= 0)]] = True
+        count = int(groups.max()) + 1
+        met = meeting(np.where(partial, -1, cell).astype(np.int32), tally.cells, groups[: own.size], count)
+        inside = np.where((cell >= 0) & lost[np.maximum(cell, 0)], -1, cell).astype(np.int32)
+        part = meeting(inside, tally.cells, groups[: own.size], count, at_least=True)
         if met.sums:
-            sizes = np.bincount(met.fold[met.fold >= 0], minlength=met.sums).astype(float)
-            found.append(Sight(tally.name, met.sum_of[here[kept]], met.fold, sizes))
+            found.append(_sight(tally, met, here[kept]))
+        if ((part.fold >= 0) & (met.fold < 0)).any() and not tally.adds:
+            found.append(replace(_sight(tally, part, here[kept]), at_least=True))
     return tuple(found)
+
+
+def _sight(tally: Tally, met: Meeting, groups: Labels) -> Sight:
+    sizes = np.bincount(met.fold[met.fold >= 0], minlength=met.sums).astype(float)
+    return Sight(tally.name, met.sum_of[groups], met.fold, sizes)
 
 
 def _kept(design: Design, tallies: Sequence[Tally], atoms: Atoms, links: Sequence[tuple[Link, int]]) -> Integers:

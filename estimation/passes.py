@@ -32,6 +32,8 @@ class Aim:
     """How many cells of the margin each sum has: its noise is so many times that of a cell."""
     is_own: bool
     """Whether every group is a sum of its own."""
+    at_least: bool = False
+    """Whether the groups may hold more than was measured: rows that the margin does not count."""
 
     @property
     def sums(self) -> int:
@@ -43,7 +45,8 @@ class Aim:
 class Sight:
     """How a histogram sees a measured margin: sums of its cells, and the margin's cells folded onto the same sums.
 
-    A margin of its own cells is seen in full; of one whose other columns it lacks, what can be told without them.
+    A margin of its own cells is seen in full; of one whose other columns it lacks, what can be told without them: sums,
+    or, where the margin counts only a part of the rows, what they are at least.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Sight:
     """For each cell of the margin the sum it adds to, negative for none."""
     sizes: Floats = field(repr=False)
     """How many cells of the margin each sum has."""
+    at_least: bool = False
 
     @classmethod
     def in_full(cls, name: str, labels: Labels, cells: int) -> Sight:
@@ -121,7 +125,7 @@ def passes_of(chain: Sequence[Labels], sights: Sequence[Sight], must: Sequence[L
     """The passes of a chain, for margins as the histogram sees them."""
     found: list[Pass] = []
     needed = min((_count(joint([one], len(one))) for one in must), default=len(chain[-1]))
-    while _count(chain[0]) < needed and not any(_aim(0, sight, chain[0]).sums for sight in sights):
+    while _count(chain[0]) < needed and not any(_aim(0, one, chain[0]).sums for one in _equal(sights)):
         chain = chain[1:]  # what nothing was measured of, and nothing is asked of, is not settled first
     for depth, of_cell in enumerate(chain):
         groups = _count(of_cell)
@@ -139,9 +143,13 @@ def all_seen(labels: Labels, sights: Sequence[Sight]) -> bool:
     """Whether something was measured of every group of a partition: what is not seen is not settled early."""
     of_cell = joint([labels], len(labels))
     seen = np.zeros(_count(of_cell), bool)
-    for number, sight in enumerate(sights):
-        seen |= _aim(number, sight, of_cell).sum_of >= 0
+    for sight in _equal(sights):
+        seen |= _aim(0, sight, of_cell).sum_of >= 0
     return bool(seen.all())
+
+
+def _equal(sights: Sequence[Sight]) -> list[Sight]:
+    return [one for one in sights if not one.at_least]
 
 
 def _is_settled(aim: Aim, within: Labels) -> bool:
@@ -151,11 +159,11 @@ def _is_settled(aim: Aim, within: Labels) -> bool:
 
 def _aim(number: int, sight: Sight, of_cell: Labels) -> Aim:
     """What a pass sees of what the histogram sees of a margin."""
-    met = meeting(sight.sum_of, len(sight.sizes), of_cell, _count(of_cell))
+    met = meeting(sight.sum_of, len(sight.sizes), of_cell, _count(of_cell), at_least=sight.at_least)
     sizes = folded(sight.sizes[None], met.fold, met.sums)[0]
     fold = np.where(sight.fold >= 0, met.fold[np.maximum(sight.fold, 0)], -1).astype(np.int32)
-    own = met.sums == _count(of_cell) and bool((met.sum_of >= 0).all())
-    return Aim(number, met.sum_of, fold, sizes, own)
+    own = met.sums == _count(of_cell) and bool((met.sum_of >= 0).all()) and not sight.at_least
+    return Aim(number, met.sum_of, fold, sizes, own, sight.at_least)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,14 +175,14 @@ class Meeting:
     sums: int
 
 
-def meeting(labels: Labels, cells: int, of_cell: Labels, groups: int) -> Meeting:
-    """Where groups and a margin's cells meet. What holds a combination outside the margin is unseen."""
+def meeting(labels: Labels, cells: int, of_cell: Labels, groups: int, *, at_least: bool = False) -> Meeting:
+    """Where groups and a margin's cells meet. What holds a combination outside the margin is unseen, or at least it."""
     seen = labels >= 0
     pairs = np.unique(np.stack([of_cell[seen], labels[seen]], axis=1), axis=0).reshape(-1, 2)
     links = coo_array((np.ones(len(pairs)), (pairs[:, 0], groups + pairs[:, 1])), shape=(groups + cells,) * 2)
     _, together = connected_components(links, directed=False)
     spoilt = np.zeros(together.max(initial=0) + 1, bool)
-    spoilt[together[of_cell[~seen]]] = True
+    spoilt[together[of_cell[~seen]]] = not at_least
     covered = np.zeros(groups, bool)
     covered[pairs[:, 0]] = True
     sum_of = np.where(covered & ~spoilt[together[:groups]], together[:groups], -1)

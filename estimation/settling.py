@@ -149,7 +149,7 @@ def _problem(one: Pass, family: Family, settled: Floats, frame: tuple[Floats, Fl
     columns, low, high = frame
     areas = int(family.starts[-1] - family.starts[0])
     own = [aim for aim in one.aims if aim.is_own and family.seen.typical[aim.margin] > 0]
-    soft = [aim for aim in one.aims if not aim.is_own and family.seen.typical[aim.margin] > 0]
+    soft = [aim for aim in one.aims if not (aim.is_own or aim.at_least) and family.seen.typical[aim.margin] > 0]
     weight, cell_weight = np.zeros(areas), np.zeros(one.groups)
     for aim in own:
         usual = family.seen.typical[aim.margin]
@@ -164,8 +164,10 @@ def _problem(one: Pass, family: Family, settled: Floats, frame: tuple[Floats, Fl
         strongest = np.max([pull.max(axis=1) for pull in pulls], axis=0) if pulls else np.ones(areas)
         weight = np.where(strongest > 0, FAINT * strongest, 1.0)
         targets, cell_ease = _in_proportion(one, family, settled, columns), np.ones(one.groups)
-        if soft:
-            targets = (_lifted if family.signed else _raked)(targets, one, soft, family.seen, settled)
+        if family.signed:
+            targets = _lifted(targets, one, soft, family.seen, settled) if soft else targets
+        else:
+            targets = _raked(targets, one, [*soft, *(aim for aim in one.aims if aim.at_least)], family.seen, settled)
     edges = np.cumsum([0, *(aim.sums for aim in soft)])
     return Families(
         targets=np.ascontiguousarray(targets),
@@ -201,15 +203,16 @@ def _lifted(near: Floats, one: Pass, aims: Sequence[Aim], seen: Seen, settled: F
 
 def _raked(near: Floats, one: Pass, aims: Sequence[Aim], seen: Seen, settled: Floats) -> Floats:
     """Given numbers multiplied until they have all settled and measured sums, as far as these can be had together."""
-    sums = [(aim.sum_of, folded(seen.estimates[aim.margin], aim.fold, aim.sums)) for aim in aims]
-    sums += [(one.within, settled)] if one.earlier else []
-    found = np.maximum(near, FAINT)
-    for _ in range(RAKINGS):
+    sums = [(aim.sum_of, folded(seen.estimates[aim.margin], aim.fold, aim.sums), aim.at_least) for aim in aims]
+    sums += [(one.within, settled, False)] if one.earlier and aims else []
+    found = np.maximum(near, FAINT) if aims else near
+    for _ in range(RAKINGS if aims else 0):
         off = np.zeros(len(found))
-        for label, wanted in sums:
+        for label, wanted, at_least in sums:
             now = folded(found, label, wanted.shape[1])
-            factor = np.maximum(wanted, 0.0) / np.where(now > 0, now, 1.0)
-            off = np.maximum(off, np.abs(now - np.maximum(wanted, 0.0)).max(axis=1, initial=0))
+            most = np.maximum(wanted, now if at_least else 0.0)
+            factor = most / np.where(now > 0, now, 1.0)
+            off = np.maximum(off, np.abs(now - most).max(axis=1, initial=0))
             moving = (label >= 0) & (off > TOLERANCE / 10)[:, None]  # an area that has arrived stays where it is
             found = found * np.where(moving, factor[:, np.maximum(label, 0)], 1.0)
         if not (off > TOLERANCE / 10).any():

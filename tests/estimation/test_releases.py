@@ -20,10 +20,7 @@ EXAMPLES = (
     pytest.param("acs", marks=pytest.mark.slow),  # takes as long as all the others
 )
 NOISES = {"births": Laplace(2.0), "detailed_race": Normal(16.0)}
-MAY_DIFFER = {
-    "acs": (2, {"walking_thinking", "industry", "income", "income_by_sex", "marital_status", "education", "deciles"}),
-    "schools": (1, {"chronic_absence"}),
-}
+MAY_DIFFER = {"acs": (2, {"walking_thinking", "industry", "income", "income_by_sex"})}
 """Tables settled in a histogram whose own detail nobody measured, as their columns cross those of others."""
 
 
@@ -113,13 +110,13 @@ def test_every_family_has_a_certificate_within_the_tolerance(name: str) -> None:
         assert len(certificate.off) == len(certificate.sweeps) == len(certificate.moved)
 
 
-def test_published_numbers_stay_near_the_unbiased_estimates() -> None:
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_published_numbers_stay_near_the_unbiased_estimates(name: str) -> None:
     """Numbers that add up but have nothing to do with what was measured would keep every other promise."""
-    for name in ("births", "redistricting_2020", "schools"):
-        found = example(name).estimate(truth_of(name, 19), Normal(9.0), 20)
-        for tally, level in places_of(found):
-            away = np.abs(found.value(tally, level) - np.maximum(found.estimate(tally, level), 0.0))
-            assert tally.adds is not None or away.max() < 40, (name, tally.name, level)
+    found = example(name).estimate(truth_of(name, 19), Normal(9.0), 20)
+    for tally, level in places_of(found):
+        away = np.abs(found.value(tally, level) - np.maximum(found.estimate(tally, level), 0.0))
+        assert tally.adds is not None or away.max() < 40, (name, tally.name, level)
 
 
 def test_progress_names_populations_and_levels() -> None:
