@@ -89,6 +89,17 @@ def test_exact_state_totals_hold_in_every_table() -> None:
         assert np.allclose(found.estimate(tally, "state").sum(axis=1), states)
 
 
+def test_a_region_of_one_canton_is_that_canton() -> None:
+    found = example("births").estimate(truth_of("births", 15), Laplace(2.0), 16)
+    tally = example("births").tally("maternities")
+    assert tally.spine is not None
+    regions, cantons = ([area.code for area in tally.spine.areas[level]] for level in ("region", "canton"))
+    for region, canton in (("R4", "ZH"), ("R7", "TI")):
+        for read in (found.value, found.estimate):
+            above, below = read(tally, "region")[regions.index(region)], read(tally, "canton")[cantons.index(canton)]
+            assert np.allclose(above, below)
+
+
 def test_an_impossible_cell_is_zero_in_every_area() -> None:
     release = example("redistricting_2020")
     detailed = release.tally("detailed")
