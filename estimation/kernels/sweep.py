@@ -90,7 +90,7 @@ def _one_family(
         if off < tolerance:
             break
         reach = FURTHER if off < min(before, coarse) else 1.0
-        if off > before:
+        if off > 0.99 * before:
             coarse = max(coarse / 2, 10 * tolerance)  # it does not settle by itself: solve each multiplier more closely
     return sweep, off
 
