@@ -48,13 +48,14 @@ def round_off(fractions: Fractions, whole: Floats, moved: Integers, first: int, 
     for parent in range(first, last):
         start = fractions.starts[parent] - fractions.starts[0]
         end = fractions.starts[parent + 1] - fractions.starts[0]
+        rows = start + np.argsort(fractions.area_keys[start:end], kind="mergesort")
         due_soft = _due_soft(fractions, start, end)
         moved[parent], begin = 0, 0
         while begin < len(cells):
             group, stop = fractions.group_of[cells[begin]], begin + 1
             while stop < len(cells) and fractions.group_of[cells[stop]] == group:
                 stop += 1
-            exchanged = _one_table(fractions, parent, (start, end), cells[begin:stop], group, whole, due_soft)
+            exchanged = _one_table(fractions, parent, rows, cells[begin:stop], group, whole, due_soft)
             if exchanged < 0:
                 moved[parent] = -1
                 break
@@ -95,26 +96,25 @@ def _due_soft(fractions: Fractions, start: int, end: int) -> Floats:
 
 @compiled
 def _one_table(
-    fractions: Fractions, parent: int, span: tuple[int, int], group_cells: Integers, group: int, whole: Floats,
+    fractions: Fractions, parent: int, rows: Integers, group_cells: Integers, group: int, whole: Floats,
     due_soft: Floats,
 ) -> int:  # fmt: skip
-    """Rounds the cells of one group in one family."""
-    start, end = span
+    """Rounds the cells of one group in one family; `rows` are its children in the order of their keys."""
+    start = fractions.starts[parent] - fractions.starts[0]
     bounded, columns = len(fractions.low) > 0, len(fractions.columns) > 0
     cells = group_cells
     if columns and not bounded:
         cells = group_cells[fractions.columns[parent][group_cells] > 0]
-    rows = start + np.argsort(fractions.area_keys[start:end], kind="mergesort")
     if fractions.groups.shape[1] > 0 and not bounded:
         rows = rows[fractions.groups[:, group][rows] > 0]
     size, width = len(rows), len(cells)
-    x, low, room = np.zeros((size, width)), np.zeros((size, width)), np.full((size, width), np.inf)
+    x, low, room = np.empty((size, width)), np.zeros((size, width)), np.full((size, width), np.inf)
     for i in range(size):
         for k in range(width):
             x[i, k] = fractions.numbers[rows[i], cells[k]]
-            if bounded:
-                low[i, k] = fractions.low[rows[i], cells[k]]
-                room[i, k] = fractions.high[rows[i], cells[k]] - low[i, k]
+        for k in range(width if bounded else 0):
+            low[i, k] = fractions.low[rows[i], cells[k]]
+            room[i, k] = fractions.high[rows[i], cells[k]] - low[i, k]
     due_rows, due_columns = np.full(size, np.inf), np.full(width, np.inf)
     if fractions.groups.shape[1] > 0:
         for i in range(size):
