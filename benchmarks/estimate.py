@@ -264,7 +264,7 @@ def measured(*, quick: bool, mbi: bool) -> Found:
     parts: dict[str, Callable[[], Found]] = {
         "families": lambda: families_part(families=9 if quick else 45),
         "state": lambda: state_part(size=SMALL if quick else STATE),
-        "accuracy": lambda: accuracy_part(draws=8 if quick else 60),
+        "accuracy": lambda: accuracy_part(draws=8 if quick else 500),
         "peers": lambda: peers_part(
             tracts=400 if quick else 1_000, draws=3 if quick else 20, mbi=mbi * (2 if quick else 5)
         ),

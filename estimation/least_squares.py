@@ -21,7 +21,7 @@ from estimation.observations import Margin, Observation
 from estimation.stages import Stage, stage
 from estimation.tree import Level, Tree
 
-FAMILY_CELLS = 500_000
+FAMILY_CELLS = 1_000_000
 """About so many coordinates of children are worked on at once."""
 
 
