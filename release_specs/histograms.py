@@ -22,6 +22,9 @@ MOST_CELLS = 100_000
 MOST_MERGES = 40
 """So often are two histograms merged to undo crossings; a web of more tables than that is left as it is."""
 
+FEW = 10
+"""Where so few tables cannot be made a tree, they are also tried from each of them onwards: ties matter."""
+
 Nodes = frozenset[Node]
 
 
@@ -54,6 +57,9 @@ def arrange(
     crossing: list[Node] = []
     for together in _connected(list(tables) or [frozenset()]):
         merged, left = _as_tree(together, sizes, most)
+        for start in range(1, len(together) if left and len(together) <= FEW else 1):
+            other = _as_tree([*together[start:], *together[:start]], sizes, most)
+            merged, left = min((merged, left), other, key=lambda found: len(found[1]))
         held += merged
         crossing += left
     return Arrangement(_in_order(held, _spanning_tree(held), first), tuple(crossing))
