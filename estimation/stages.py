@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from estimation.arrays import Floats, Integers
+from estimation.arrays import Floats, Integers, Numbers
 from estimation.coordinates import Coordinates
 from estimation.errors import EstimationError
 from estimation.kernels.blocks import inverse_within
@@ -94,14 +94,14 @@ def own_information(
     """For each area the number of its budget; for each budget the information (part, core, core)."""
     measured = [one for one in observations if not one.is_exact]
     precisions = np.stack([one.precision for one in measured], axis=1) if measured else np.zeros((areas, 0))
-    budgets, which = np.unique(precisions, axis=0, return_inverse=True)
+    budgets, _, which = _distinct(precisions)
     information = np.zeros((len(budgets), len(coordinates.parts), core, core))
     for number, one in enumerate(measured):
         seen = 1 / coordinates.dilution(one.margin.free)
         products = one.margin.cells.T @ one.margin.cells
         parts = np.where(np.isnan(seen), 0.0, seen)
         information += budgets[:, number, None, None, None] * parts[:, None, None] * products
-    return which.reshape(-1).astype(np.int64), information
+    return which, information
 
 
 def _kinds(budgets: Integers, below: tuple[tuple[Level, Stage], ...]) -> tuple[Integers, Integers, list[Integers]]:
@@ -111,7 +111,15 @@ def _kinds(budgets: Integers, below: tuple[tuple[Level, Stage], ...]) -> tuple[I
         held = np.zeros((len(budgets), len(lower.covariance)), np.int64)
         np.add.at(held, (level.parents, lower.kinds), 1)
         columns.append(held)
-    found, examples, kinds = np.unique(np.concatenate(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    found, examples, kinds = _distinct(np.concatenate(columns, axis=1))
     edges = np.cumsum([1, *(column.shape[1] for column in columns[1:])])
     counts = [found[:, start:end] for start, end in pairwise(edges)]
-    return kinds.reshape(-1).astype(np.int64), examples, counts
+    return kinds, examples, counts
+
+
+def _distinct(rows: Numbers) -> tuple[Numbers, Integers, Integers]:
+    """The different rows of a matrix, where each appears first, and for every row which it is."""
+    if len(rows) and (rows == rows[0]).all():  # mostly so, and found much sooner than by sorting
+        return rows[:1], np.zeros(1, np.int64), np.zeros(len(rows), np.int64)
+    found, first, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return found, first, which.reshape(-1).astype(np.int64)
