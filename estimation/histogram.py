@@ -75,8 +75,10 @@ def histograms(design: Design, arrangement: Arrangement, finest: Sequence[Tally]
 def _foreign(
     design: Design, tallies: Sequence[Tally], cells: Atoms, kept: Integers, needs: dict[Node, Labels]
 ) -> tuple[Sight, ...]:
-    """What a histogram sees of tallies of others through the columns they share, where it keeps all cells of a code;
-    of tallies that share none, their total."""
+    """What a histogram sees of tallies of others through the columns they share, where it keeps all cells of a code.
+
+    Of tallies that share no column it sees their total; of those that count a part of its rows, what there is at least.
+    """
     dropped = np.ones(cells.size, bool)
     dropped[kept] = False
     found = []

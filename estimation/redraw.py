@@ -16,7 +16,7 @@ from estimation.arrays import Floats, Numbers
 from estimation.estimate import Settled, Work, settle_population, unbiased
 from estimation.least_squares import refitted
 from estimation.limits import handed_on, pushed_up
-from estimation.measurement import ExactNumbers, Measurement, Noise
+from estimation.measurement import ExactNumbers, Measurement
 from estimation.observations import Observation
 from estimation.problem import Planned, limits_of
 from estimation.release import Done, Estimated
@@ -57,39 +57,14 @@ def _redrawn(
         if one.is_exact:
             return base
         measured = noises[one.level, one.margin.name]
-        return base + _scaled(measured.noise, measured, planned, one).draw(base.size, rng).reshape(base.shape)
+        fresh = measured.noise.draw(base.size, rng).reshape(base.shape)
+        if measured.scales is None:
+            return base + fresh
+        scales = measured.scales[planned.forest.order[one.level]]
+        factors = np.sqrt(np.where(np.isinf(scales), 0.0, scales)).reshape(-1, *([1] * (base.ndim - 1)))
+        return base + np.rint(fresh * factors).astype(np.int64)
 
     return draw
-
-
-def _scaled(noise: Noise, measured: Measurement, planned: Planned, one: Observation) -> Noise:
-    if measured.scales is None:
-        return noise
-    scales = measured.scales[planned.forest.order[one.level]]
-    return _AreaNoise(noise, np.repeat(np.sqrt(np.where(np.isinf(scales), 0.0, scales)), one.numbers[0].size))
-
-
-@dataclass(frozen=True, eq=False)
-class _AreaNoise:
-    """Noise whose spread differs from area to area."""
-
-    noise: Noise
-    factors: Floats
-
-    @property
-    def variance(self) -> float:
-        return self.noise.variance
-
-    @property
-    def is_gaussian(self) -> bool:
-        return self.noise.is_gaussian
-
-    def margin(self, confidence: object) -> float:
-        raise NotImplementedError("areas differ in their noise")
-
-    def draw(self, size: int, rng: np.random.Generator) -> Numbers:
-        found: Numbers = np.rint(self.noise.draw(size, rng) * self.factors).astype(np.int64)
-        return found
 
 
 def errors_of_estimates(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from estimation.atoms import Atoms, _mended
 from estimation.measurement import ExactNumbers, Measurement
@@ -22,6 +23,15 @@ from tests.estimation.promises import broken, exact_numbers_of
 from tests.estimation.small_specs import AREAS, SECTIONS, spec
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "release_specs" / "examples"
+NAMES = (
+    "births",
+    "detailed_race",
+    "households",
+    "redistricting_2020",
+    "schools",
+    pytest.param("acs", marks=pytest.mark.slow),  # takes as long as all the others
+)
+"""The examples, as parameters of tests."""
 Integers = npt.NDArray[np.int64]
 
 
@@ -161,3 +171,10 @@ def _counted(planned: Planned, rows: Atoms, leaves: Integers) -> Truth:
             numbers = np.bincount((where * tally.cells + cells)[cells >= 0], minlength=size)
             truth[tally.name, level] = numbers.reshape(-1, tally.cells)
     return truth
+
+
+def gives_back(release: Release, truth: Truth) -> None:
+    """Asserts that measurements without noise give back the truth."""
+    exact = release.estimate(truth, Normal(9.0), None)
+    for tally, level in places_of(exact):
+        assert np.array_equal(exact.value(tally, level), truth[tally.name, level]), (tally.name, level)

@@ -17,16 +17,8 @@ from release_specs.histograms import Arrangement, Nodes, arrange
 from release_specs.meanings import Node
 from tests.estimation.made_up import Normal
 from tests.estimation.promises import broken, shared_places
-from tests.estimation.releases import Release, example, small
+from tests.estimation.releases import NAMES, Release, example, small
 
-EXAMPLES = (
-    "births",
-    "detailed_race",
-    "households",
-    "redistricting_2020",
-    "schools",
-    pytest.param("acs", marks=pytest.mark.slow),
-)
 TWO_DOZEN = "abcdefghijklmnopqrstuvwx"
 
 
@@ -143,7 +135,7 @@ def test_every_table_has_a_histogram_and_what_does_not_cross_is_connected(
             assert (one.nodes & before) - set(found.crossing) <= one.shared
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_examples_are_join_trees(name: str) -> None:
     for planned in example(name).problem.populations:
         assert planned.arrangement.crossing == ()

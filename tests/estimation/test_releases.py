@@ -9,22 +9,14 @@ from estimation.release import estimate_release
 from estimation.settling import MOST_OFF
 from tests.estimation.made_up import Laplace, Normal, measured
 from tests.estimation.promises import broken, rule_sides
-from tests.estimation.releases import Release, example, housed, places_of, truth_of
+from tests.estimation.releases import NAMES, Release, example, housed, places_of, truth_of
 
-EXAMPLES = (
-    "births",
-    "detailed_race",
-    "households",
-    "redistricting_2020",
-    "schools",
-    pytest.param("acs", marks=pytest.mark.slow),  # takes as long as all the others
-)
 NOISES = {"births": Laplace(2.0), "detailed_race": Normal(16.0)}
 MAY_DIFFER = {"acs": (2, {"walking_thinking", "industry", "income", "income_by_sex"})}
 """Tables settled in a histogram whose own detail nobody measured, as their columns cross those of others."""
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_measurements_without_noise_give_back_the_truth(name: str) -> None:
     truth = truth_of(name, 4)
     found = example(name).estimate(truth, Normal(4.0), None)
@@ -36,7 +28,7 @@ def test_measurements_without_noise_give_back_the_truth(name: str) -> None:
         assert np.abs(found.value(tally, level) - expected).max() <= allowed, (tally.name, level)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_with_noise_a_release_keeps_everything_it_promises(name: str) -> None:
     truth = truth_of(name, 5)
     found = example(name).estimate(truth, NOISES.get(name, Normal(9.0)), 6)
@@ -121,7 +113,7 @@ def test_every_family_has_a_certificate_within_the_tolerance(name: str) -> None:
         assert len(certificate.off) == len(certificate.sweeps) == len(certificate.moved)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_published_numbers_stay_near_the_unbiased_estimates(name: str) -> None:
     """Numbers that add up but have nothing to do with what was measured would keep every other promise."""
     found = example(name).estimate(truth_of(name, 19), Normal(9.0), 20)
