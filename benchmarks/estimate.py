@@ -266,7 +266,7 @@ def measured(*, quick: bool, mbi: bool) -> Found:
         "state": lambda: state_part(size=SMALL if quick else STATE),
         "accuracy": lambda: accuracy_part(draws=8 if quick else 500),
         "peers": lambda: peers_part(
-            tracts=400 if quick else 1_000, draws=3 if quick else 20, mbi=mbi * (2 if quick else 5)
+            tracts=400 if quick else 1_000, draws=3 if quick else 200, mbi=mbi * (2 if quick else 5)
         ),
         "coverage": lambda: coverage_part(draws=100 if quick else 400),
     }
