@@ -66,6 +66,13 @@ class Found:
         """A dictionary inside this one."""
         return Found(f"{self.where}.{key}", self._value(key))
 
+    def parts(self, key: str) -> list[Found]:
+        """A list of dictionaries inside this one."""
+        values = self._value(key)
+        if type(values) is not list:
+            raise self.mistake(key, values, "a list")
+        return [Found(f"{self.where}.{key}[{place}]", value) for place, value in enumerate(values)]
+
     def text(self, key: str) -> str:
         """A text."""
         value = self._value(key)

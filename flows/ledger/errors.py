@@ -1,0 +1,62 @@
+"""What a ledger refuses, and what is wrong with one that was altered.
+
+LedgerError
+|- NoLedger      there is none where one was named
+|- Refused       a rule does not allow it; nothing was written
+|  `- Held       it waits for approvals
+`- Broken        the chain does not hold together: it was altered or lost a part
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class LedgerError(Exception):
+    """Something about a ledger, said in sentences that end with what to do."""
+
+
+class NoLedger(LedgerError):  # noqa: N818 - a refusal, named as the sentence it begins
+    """There is no ledger at this place."""
+
+
+class Refused(LedgerError):  # noqa: N818 - likewise
+    """A rule of the ledger does not allow an entry. Nothing was written."""
+
+
+class Held(Refused):
+    """An act waits for approvals."""
+
+    def __init__(self, pending: Pending) -> None:
+        super().__init__(str(pending))
+        self.pending = pending
+
+
+class Broken(LedgerError):  # noqa: N818 - likewise
+    """The chain of entries does not hold together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What an act still needs before it is entered."""
+
+    act: str
+    subject: str
+    needed: int
+    given: tuple[str, ...]
+    """Who approved so far."""
+    excluded: tuple[str, ...] = ()
+    """Who does not count: the author and the starter of a run."""
+
+    @property
+    def is_met(self) -> bool:
+        """Whether enough persons approved."""
+        return len(self.given) >= self.needed
+
+    def __str__(self) -> str:
+        given = f"given so far by {', '.join(self.given)}" if self.given else "none is given yet"
+        others = f"; {' and '.join(self.excluded)} may not approve it" if self.excluded else ""
+        return (
+            f"{self.act} needs {self.needed} approval{'s' if self.needed != 1 else ''}, {given}{others}. "
+            f"Approve it with: margrave ledger approve {self.subject[:16]} --key KEY"
+        )

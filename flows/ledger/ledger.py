@@ -1,0 +1,280 @@
+"""The ledger: the one door through which budget is held, paid and accounted for.
+
+Every method that enters something does so in one transaction that excludes all other writers: it reads what others
+entered since, asks the rules, appends the entry, and returns when that is on disk. What the rules refuse leaves no
+trace. Each answer is computed from the chain; nothing that could disagree with it is kept beside it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from flows.ledger.anchor import Anchor
+from flows.ledger.books import Asked, Books, Identity, Policy, Run
+from flows.ledger.chain import FORMAT, Body, Entry, entry_after, linked
+from flows.ledger.errors import Broken, Held, NoLedger, Pending, Refused
+from flows.ledger.keys import Signed, key_from, new_key, private_bytes, public_of, sign
+from flows.ledger.rules import enter, pending_to_publish, pending_to_spend
+from flows.ledger.spending import commitment
+from flows.ledger.store import Store, open_store
+from mechanisms.charge import Charge
+
+SECRET_BYTES, SALT_BYTES, ID_BYTES = 32, 16, 6
+OFFICE_KEY, FINGERPRINT_KEY = "office/key", "fingerprint/key"
+VALID_DAYS = 30
+"""How long an approval is good."""
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """A ledger in a store."""
+
+    def __init__(self, store: Store, *, now: Clock = utc_now) -> None:
+        self._store, self._now = store, now
+        self._books = Books()
+        self._last: Entry | None = None
+
+    @classmethod
+    def open(cls, url: str, *, now: Clock = utc_now) -> Self:
+        """The ledger at an address. Raises `NoLedger` where there is none and `Broken` where it was altered."""
+        ledger = cls(open_store(url), now=now)
+        ledger.books()
+        return ledger
+
+    @classmethod
+    def found(
+        cls, url: str, *, office: str, founders: Sequence[Mapping[str, str]] = (), solo: bool = False,
+        now: Clock = utc_now,
+    ) -> Self:  # fmt: skip
+        """Founds a ledger. Founders are persons with a role and a public key; alone, there need be none."""
+        key = new_key()
+        content = {
+            "ledger": secrets.token_hex(ID_BYTES),
+            "office": office,
+            "office_key": public_of(key),
+            "solo": solo,
+            "keys": [dict(one) for one in founders],
+        }
+        enter(Books(), _body(now(), "founded", content))  # what is refused leaves no file behind
+        ledger = cls(open_store(url), now=now)
+        ledger._store.create()
+        confided = {OFFICE_KEY: private_bytes(key), FINGERPRINT_KEY: secrets.token_bytes(SECRET_BYTES)}
+        ledger._enter("founded", content, confided=confided)
+        return ledger
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is kept."""
+        return self._store.place
+
+    def books(self) -> Books:
+        """What the ledger says now. The caller must not change it."""
+        self._catch_up()
+        if self._last is None:
+            raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init")
+        return self._books
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._store.close()
+
+    # Policies, keys, approvals
+
+    def grant(self, policy: Policy) -> None:
+        """Opens a policy, or changes the cap of one. Raises `Held` until two persons approved."""
+        self._enter_or_propose("granted", policy.as_data())
+
+    def enrol(self, *, person: str, role: str, public: str) -> None:
+        """Enrols a person's key. Raises `Held` until two persons approved."""
+        self._enter_or_propose("enrolled", {"person": person, "role": role, "key": public})
+
+    def revoke(self, public: str) -> None:
+        """Revokes a key. Raises `Held` until two persons approved."""
+        self._enter_or_propose("revoked", {"key": public})
+
+    def approve(self, subject: str, key: Ed25519PrivateKey, *, days: int = VALID_DAYS) -> str:
+        """Signs what waits under a subject (its first digits are enough); returns the act."""
+        books = self.books()
+        found = [one for one in books.proposals if one.startswith(subject)] if subject else []
+        if len(found) != 1:
+            raise Refused(f"{'nothing' if not found else 'more than one thing'} waits for approval under '{subject}'")
+        public = public_of(key)
+        if public not in books.keys:
+            raise Refused("this key is not enrolled in this ledger")
+        expires = (self._now() + timedelta(days=days)).isoformat(timespec="seconds")
+        signed = Signed(books.ledger, books.proposals[found[0]][0], found[0], expires)
+        content = {"act": signed.act, "subject": signed.subject, "expires": expires}
+        who = {"person": books.keys[public].person, "key": public, "signature": sign(key, signed.message)}
+        self._enter("approved", content | who)
+        return signed.act
+
+    # One run
+
+    def reserve(self, run: str, asked: Asked, identity: Identity) -> Run:
+        """Opens a run and holds its price; draws the secret key that decides which rows a cap keeps."""
+        secret, salt = secrets.token_bytes(SECRET_BYTES), secrets.token_bytes(SALT_BYTES)
+        name = f"run/{run}/key"
+        content = {"run": run, "key": commitment(name, salt, secret), "identity": identity.as_data()}
+        self._enter("reserved", content | asked.as_data(), confided={name: salt + secret})
+        return self._books.runs[run]
+
+    def row_key(self, run: str) -> bytes:
+        """The secret key of a run, for the confidential step alone."""
+        return self._secret(f"run/{run}/key")[SALT_BYTES:]
+
+    def fingerprint_key(self) -> bytes:
+        """The secret key of all fingerprints, for the confidential step alone."""
+        return self._secret(FINGERPRINT_KEY)
+
+    def identify(self, run: str, fingerprint: bytes) -> None:
+        """Notes which microdata a run is about. The same files under another account are refused."""
+        account, known = self.books().runs[run].asked.account, f"fingerprint/{fingerprint.hex()}"
+        before = self._store.confided(known)
+        if before is not None and before != account.encode():
+            raise Refused(
+                f"these files were released under account '{before.decode()}'; let it pay for this release too"
+            )
+        name = f"run/{run}/dataset"
+        kept = self._store.confided(name)
+        salt = kept[:SALT_BYTES] if kept is not None else secrets.token_bytes(SALT_BYTES)
+        confided = {} if kept is not None else {name: salt + fingerprint}
+        if before is None:
+            confided[known] = account.encode()
+        self._enter("identified", {"run": run, "dataset": commitment(name, salt, fingerprint)}, confided=confided)
+
+    def require_approved_spending(self, run: str) -> None:
+        """Raises `Held` until a run may be charged, and says what must be approved."""
+        books = self.books()
+        pending = pending_to_spend(books, books.runs[run])
+        if not pending.is_met:
+            self._propose(pending, books.runs[run].asked.as_data())
+            raise Held(pending)
+
+    def charge(self, run: str, charges: Sequence[Charge], *, price: Fraction) -> None:
+        """Pays for what a run measures. From here on nothing is given back."""
+        self._enter("charged", {"run": run, "charges": [one.as_data() for one in charges], "price": str(price)})
+
+    def attempt(self, run: str) -> int:
+        """Notes that a run is about to draw; returns which attempt it is."""
+        number = self.books().runs[run].attempts + 1
+        self._enter("attempted", {"run": run, "number": number})
+        return number
+
+    def store(self, run: str, *, sha256: str, attempt: int) -> None:
+        """Notes the hash of the measurements that a run stored."""
+        self._enter("stored", {"run": run, "sha256": sha256, "attempt": attempt})
+
+    def release(self, run: str) -> None:
+        """Gives back the reservation of a run that was not charged."""
+        self._enter("released", {"run": run})
+
+    def review(self, run: str, *, by: str, reason: str = "") -> None:
+        """Records the custodian's decision: a reason rejects the release."""
+        self._enter("reviewed", {"run": run, "by": by, "reason": reason})
+
+    def require_approved_publication(self, run: str, tables: str) -> None:
+        """Raises `Held` until these tables may be published, and says what must be approved."""
+        books = self.books()
+        pending = pending_to_publish(books, books.runs[run], tables)
+        if not pending.is_met:
+            self._propose(pending, {"run": run, "tables": tables})
+            raise Held(pending)
+
+    def publish(self, run: str, *, version: int, manifest: str, tables: str) -> None:
+        """Records a publication."""
+        self._enter("published", {"run": run, "version": version, "manifest": manifest, "tables": tables})
+
+    # Looking, anchors, signatures
+
+    def record_look(self, release: str, parts: Mapping[str, str], *, by: str) -> None:
+        """Records that the records are about to be looked at (law 11)."""
+        self._enter("inspected", {"release": release, "parts": dict(parts), "by": by})
+
+    def restore(self, anchor: Anchor, gaps: Sequence[Body]) -> None:
+        """Records that this copy is used although an anchor is ahead of it, and charges what it lost."""
+        self._enter_or_propose("restored", {"anchor": anchor.as_data(), "gaps": list(gaps)})
+
+    def anchor(self) -> Anchor:
+        """What to publish of the ledger: who compares it later sees whether entries were removed or rewritten."""
+        books = self.books()
+        assert self._last is not None  # noqa: S101 - books() raised otherwise
+        spent = {f"{account}/{period}": books.spent((account, period)) for account, period in books.policies}
+        return Anchor(books.ledger, self._last.seq, self._last.hash, spent)
+
+    def record_anchor(self, anchor: Anchor, where: str) -> None:
+        """Records where an anchor was published."""
+        self._enter("anchored", {"seq": anchor.seq, "hash": anchor.hash, "where": where})
+
+    def office_signature(self, message: bytes) -> str:
+        """The office's signature, for manifests."""
+        return sign(key_from(self._secret(OFFICE_KEY)), message)
+
+    # How entries come and go
+
+    def _secret(self, name: str) -> bytes:
+        found = self._store.confided(name)
+        if found is None:
+            raise Broken(f"the confidential value '{name}' is missing from the ledger {self.place}")
+        return found
+
+    def _enter_or_propose(self, kind: str, content: Body) -> None:
+        try:
+            self._enter(kind, content)
+        except Held as fault:
+            self._propose(fault.pending, content)
+            raise
+
+    def _propose(self, pending: Pending, would: Body) -> None:
+        if pending.subject not in self.books().proposals:
+            self._enter("proposed", {"act": pending.act, "subject": pending.subject, "would": would})
+
+    def _enter(self, kind: str, content: Body, *, confided: Mapping[str, bytes] | None = None) -> None:
+        try:
+            with self._store.writing() as writing:
+                self._catch_up()
+                body = _body(self._now(), kind, content)
+                enter(self._books, body)
+                entry = entry_after(self._last, body)
+                writing.append(entry)
+                for name, value in (confided or {}).items():
+                    writing.confide(name, value)
+        except BaseException:
+            self._books, self._last = Books(), None  # whatever a rule began to change is read anew
+            raise
+        self._last = entry
+
+    def _catch_up(self) -> None:
+        """Reads what was entered since the last time, and checks it."""
+        seq = self._last.seq if self._last is not None else 0
+        for entry in linked(self._store.entries_after(seq), self._last):
+            read_entry(self._books, entry)
+            self._last = entry
+
+
+def read_entry(books: Books, entry: Entry) -> None:
+    """Changes the books by an entry of a chain. Raises `Broken` where the rules would never have allowed it."""
+    try:
+        enter(books, entry.body)
+    except Refused as fault:
+        reason = str(fault)
+    except (ValueError, TypeError, KeyError, RecursionError) as fault:
+        reason = f"it does not read as an entry ({type(fault).__name__})"
+    else:
+        return
+    raise Broken(f"entry {entry.seq} breaks the ledger's rules: {reason}")
+
+
+def _body(at: datetime, kind: str, content: Body) -> Body:
+    return {"format": FORMAT, "kind": kind, "at": at.isoformat(timespec="seconds"), "content": content}

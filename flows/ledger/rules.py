@@ -1,0 +1,232 @@
+"""What may be entered in a ledger, and what each entry changes: the one law for writing and for verifying.
+
+`enter` takes the next entry's body. Where a rule does not allow it, `Refused` says why; where the body is not readable
+as what it claims to be, `ValueError`. Either way the books must not be used further: `Ledger` reads them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from fractions import Fraction
+
+from flows.ledger.books import Approval, Books, Key, Run, Stored, moment
+from flows.ledger.chain import FORMAT, Body, digest
+from flows.ledger.errors import Held, Pending, Refused
+from flows.ledger.founding import found_ledger, read_policy
+from flows.ledger.keys import ROLES, Signed, holds, is_public_key
+from flows.ledger.spending import attempt, charge, identify, release_reservation, reserve, store
+from mechanisms.plain_data import Found
+
+BACKWARDS = timedelta(hours=1)
+"""How far the clock may go back between two entries."""
+TWO = 2
+"""What must be approved by two persons, whatever a policy says."""
+REASONS = ("error-in-spec", "error-in-microdata", "error-in-software", "unfit-for-use", "withdrawn")
+"""Why a custodian may reject a release (law 1): a closed list, counted on the account's next certificate."""
+
+Rule = Callable[[Books, Found], None]
+
+
+def enter(books: Books, body: Body) -> None:
+    """Changes the books by one entry, if the rules allow it."""
+    found = Found("entry", body)
+    if found.whole("format") != FORMAT:
+        raise ValueError(f"entries of format {found.whole('format')} need a newer version of Margrave")
+    kind, at = found.text("kind"), moment(found.text("at"))
+    if kind not in RULES:
+        raise ValueError(f"no entry is called '{kind}'")
+    if bool(books.ledger) is (kind == "founded"):
+        raise Refused("a ledger begins with its founding, once")
+    if at + BACKWARDS < books.last_at:
+        raise Refused(f"the clock went back: it says {at.isoformat()} after {books.last_at.isoformat()}; set it right")
+    books.last_at = max(at, books.last_at)
+    RULES[kind](books, found.part("content"))
+
+
+def require_approvals(books: Books, pending: Pending) -> None:
+    """Holds an act until enough persons approved; alone, nobody is asked."""
+    if not books.solo and not pending.is_met:
+        raise Held(pending)
+
+
+def pending_by_two(books: Books, act: str, content: Body) -> Pending:
+    """What an act that two persons must approve still needs."""
+    subject = digest({"act": act, "ledger": books.ledger, **content})
+    return Pending(act, subject, 0 if books.solo else TWO, books.approvers(subject, at=books.last_at))
+
+
+def pending_to_spend(books: Books, run: Run) -> Pending:
+    """What a run needs before it is charged."""
+    policy = books.policies[run.asked.policy]
+    needed = max(policy.to_spend, run.asked.to_spend, TWO if run.asked.exact else 0)
+    subject, without = run.spend_subject(policy), (run.asked.author, run.asked.started_by)
+    given = books.approvers(subject, at=books.last_at, excluded=without)
+    return Pending(
+        f"run {run.id}, to spend", subject, 0 if books.solo else needed, given, tuple(dict.fromkeys(without))
+    )
+
+
+def pending_to_publish(books: Books, run: Run, tables: str) -> Pending:
+    """What a run needs before its tables are published."""
+    policy = books.policies[run.asked.policy]
+    needed = max(policy.to_publish, run.asked.to_publish)
+    subject, without = run.publish_subject(tables), (run.asked.author, run.asked.started_by)
+    given = books.approvers(subject, at=books.last_at, excluded=without)
+    return Pending(
+        f"run {run.id}, to publish", subject, 0 if books.solo else needed, given, tuple(dict.fromkeys(without))
+    )
+
+
+def _proposed(books: Books, found: Found) -> None:
+    found.has_only("act", "subject", "would")
+    books.proposals[found.text("subject")] = (found.text("act"), found.part("would").data)
+
+
+def _approved(books: Books, found: Found) -> None:
+    found.has_only("act", "subject", "person", "key", "expires", "signature")
+    key = _active_key(books, found.text("key"))
+    signed = Signed(books.ledger, found.text("act"), found.text("subject"), found.text("expires"))
+    if key.person != found.text("person") or not holds(key.public, found.text("signature"), signed.message):
+        raise Refused(f"the signature of {found.text('person')} under {signed.act} is forged")
+    expires = moment(signed.expires)
+    if expires < books.last_at:
+        raise Refused(f"the approval by {key.person} expired on {signed.expires}; approve again")
+    books.approvals.append(Approval(signed.act, signed.subject, key.person, key.public, expires))
+
+
+def _active_key(books: Books, public: str) -> Key:
+    key = books.keys.get(public)
+    if key is None:
+        raise Refused("this key is not enrolled in this ledger; enrol it with: margrave ledger enrol")
+    if key.revoked:
+        raise Refused(f"this key of {key.person} was revoked")
+    return key
+
+
+def _enrolled(books: Books, found: Found) -> None:
+    found.has_only("person", "role", "key")
+    require_approvals(books, pending_by_two(books, "enrol", found.data))
+    key = Key(found.text("person"), found.text("role"), found.text("key"))
+    if key.role not in ROLES:
+        raise Refused(f"'{key.role}' is no role; choose {', '.join(ROLES)}")
+    if not is_public_key(key.public):
+        raise Refused("this is no Ed25519 public key of 64 hexadecimal digits")
+    if key.public in books.keys:
+        raise Refused(f"this key is enrolled already, or was revoked: it belongs to {books.keys[key.public].person}")
+    books.keys[key.public] = key
+
+
+def _revoked(books: Books, found: Found) -> None:
+    found.has_only("key")
+    require_approvals(books, pending_by_two(books, "revoke", found.data))
+    key = _active_key(books, found.text("key"))
+    active = {one.person for one in books.keys.values() if not one.revoked and one.public != key.public}
+    if not books.solo and len(active) < TWO:
+        raise Refused("two persons must keep a key, or nothing could be approved any more; enrol another first")
+    books.keys[key.public] = Key(key.person, key.role, key.public, revoked=True)
+
+
+def _granted(books: Books, found: Found) -> None:
+    policy = read_policy(found)
+    require_approvals(books, pending_by_two(books, "grant", found.data))
+    for other in books.policies.values():
+        if other.account != policy.account:
+            continue
+        if other.currency != policy.currency:
+            raise Refused(f"account '{policy.account}' counts in {other.currency} for good, not in {policy.currency}")
+        if other.identity != policy.identity:
+            raise Refused(f"account '{policy.account}' protects {other.identity}, not {policy.identity}")
+    before = books.policies.get(policy.name)
+    committed = books.spent(policy.name) + books.held(policy.name) if before is not None else Fraction(0)
+    if policy.cap < committed:
+        raise Refused(f"the cap {policy.cap} is below what was spent and reserved already: {committed}")
+    books.policies[policy.name] = policy
+
+
+def _reviewed(books: Books, found: Found) -> None:
+    found.has_only("run", "by", "reason")
+    run = _run(books, found)
+    reason = found.text("reason")
+    if run.stored is None or run.versions:
+        raise Refused(f"run {run.id} is {run.state}: only what is stored and not published is reviewed")
+    if reason and reason not in REASONS:
+        raise Refused(f"'{reason}' is no reason to reject; choose one of {', '.join(REASONS)}")
+    run.reviewed, run.rejected = True, reason or None
+
+
+def _published(books: Books, found: Found) -> None:
+    found.has_only("run", "version", "manifest", "tables")
+    run = _run(books, found)
+    if run.stored is None:
+        raise Refused(f"run {run.id} has no stored measurements to publish")
+    if run.rejected is not None:
+        raise Refused(f"run {run.id} was rejected ({run.rejected}) and is never published")
+    if found.whole("version") != len(run.versions) + 1:
+        raise Refused(f"run {run.id} published version {len(run.versions)} last; {found.whole('version')} is not next")
+    require_approvals(books, pending_to_publish(books, run, found.text("tables")))
+    run.versions.append(found.text("manifest"))
+
+
+def _inspected(books: Books, found: Found) -> None:
+    found.has_only("release", "parts", "by")
+    books.looks.append({"release": found.text("release"), "parts": found.part("parts").data, "by": found.text("by")})
+
+
+def _anchored(books: Books, found: Found) -> None:
+    found.has_only("seq", "hash", "where")
+    books.anchors.append({"seq": found.whole("seq"), "hash": found.text("hash"), "where": found.text("where")})
+
+
+def _restored(books: Books, found: Found) -> None:
+    """A copy was taken into use that an anchor is ahead of: what it lost is charged in full."""
+    found.has_only("anchor", "gaps")
+    require_approvals(books, pending_by_two(books, "restore", found.data))
+    for gap in found.parts("gaps"):
+        gap.has_only("account", "period", "amount")
+        name, amount = (gap.text("account"), gap.text("period")), gap.fraction("amount")
+        if name not in books.policies or amount < 0:
+            raise Refused(f"a gap is charged to a policy and never negative, found {name}: {amount}")
+        books.gaps[name] = books.gaps.get(name, Fraction(0)) + amount
+
+
+def _run(books: Books, found: Found) -> Run:
+    name = found.text("run")
+    if name not in books.runs:
+        raise Refused(f"there is no run '{name}' in this ledger")
+    return books.runs[name]
+
+
+def _charged(books: Books, found: Found) -> None:
+    run = _run(books, found)
+    if run.charged:
+        require_approvals(books, pending_by_two(books, "attempt", {"run": run.id, "number": run.attempts + 1}))
+    else:
+        require_approvals(books, pending_to_spend(books, run))
+    charge(books, run, found)
+
+
+def _stored(books: Books, found: Found) -> None:
+    found.has_only("run", "attempt", "sha256")
+    store(_run(books, found), Stored(found.text("sha256"), found.whole("attempt")))
+
+
+RULES: dict[str, Rule] = {
+    "founded": found_ledger,
+    "proposed": _proposed,
+    "approved": _approved,
+    "enrolled": _enrolled,
+    "revoked": _revoked,
+    "granted": _granted,
+    "inspected": _inspected,
+    "reserved": reserve,
+    "identified": lambda books, found: identify(_run(books, found), found),
+    "charged": _charged,
+    "attempted": lambda books, found: attempt(_run(books, found), found),
+    "stored": _stored,
+    "released": lambda books, found: release_reservation(_run(books, found)),
+    "reviewed": _reviewed,
+    "published": _published,
+    "anchored": _anchored,
+    "restored": _restored,
+}

@@ -1,0 +1,82 @@
+"""Verifying a ledger: everything it says is derived again from its chain, and compared with what was published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flows.ledger.anchor import Anchor
+from flows.ledger.books import Books
+from flows.ledger.chain import Entry, linked
+from flows.ledger.errors import Broken, LedgerError
+from flows.ledger.ledger import SALT_BYTES, read_entry
+from flows.ledger.spending import commitment
+from flows.ledger.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was checked."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def verify_ledger(store: Store, anchors: Sequence[Anchor] = ()) -> list[Check]:
+    """Every check of a ledger, whatever the others find."""
+    try:
+        database = store.faults()
+    except LedgerError as fault:
+        return [Check("database", ok=False, detail=str(fault))]
+    checks = [Check("database", not database, "; ".join(database) or "sound, and its triggers are in place")]
+    entries: list[Entry] = []
+    books = Books()
+    try:
+        for entry in linked(store.entries_after(0)):
+            read_entry(books, entry)
+            entries.append(entry)
+        checks.append(Check("chain", bool(entries), f"{len(entries)} entries, each follows from the one before"))
+    except (Broken, LedgerError) as fault:
+        checks.append(Check("chain", ok=False, detail=str(fault)))
+    checks.append(_budgets(books))
+    checks.append(_secrets(books, store))
+    return checks + [_anchor(books, entries, one) for one in anchors]
+
+
+def _budgets(books: Books) -> Check:
+    over = [
+        f"{'/'.join(name)}: {books.spent(name)} of {policy.cap}"
+        for name, policy in books.policies.items()
+        if books.spent(name) > policy.cap and name not in books.gaps
+    ]
+    detail = "; ".join(over) or f"{len(books.policies)} policies, none overspent"
+    return Check("budgets", not over, detail)
+
+
+def _secrets(books: Books, store: Store) -> Check:
+    """Whether the confidential values are those that the chain committed to."""
+    wrong = []
+    for run in books.runs.values():
+        for part, stated in (("key", run.key), ("dataset", run.dataset)):
+            if stated is None:
+                continue
+            name = f"run/{run.id}/{part}"
+            kept = store.confided(name)
+            if kept is None or commitment(name, kept[:SALT_BYTES], kept[SALT_BYTES:]) != stated:
+                wrong.append(name)
+    return Check("confidential values", not wrong, f"not as committed to: {', '.join(wrong)}" if wrong else "as stated")
+
+
+def _anchor(books: Books, entries: Sequence[Entry], anchor: Anchor) -> Check:
+    name = f"anchor {anchor.seq}"
+    if anchor.ledger != books.ledger:
+        return Check(name, ok=False, detail=f"it is of ledger {anchor.ledger}, this is {books.ledger or 'none'}")
+    if anchor.seq > len(entries):
+        lost = anchor.seq - len(entries)
+        return Check(
+            name, ok=False, detail=f"{lost} entries that were published are missing: a cut tail or an old copy"
+        )
+    if entries[anchor.seq - 1].hash != anchor.hash:
+        return Check(name, ok=False, detail="the entries before it are not those that were published")
+    return Check(name, ok=True, detail="the chain passes through it")
