@@ -122,6 +122,11 @@ class Asked:
         """The policy that pays."""
         return self.account, self.period
 
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """Who may not approve it: its author, and who started it."""
+        return tuple(dict.fromkeys((self.author, self.started_by)))
+
     def as_data(self) -> dict[str, Any]:
         """As plain data."""
         return {

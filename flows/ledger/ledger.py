@@ -163,8 +163,10 @@ class Ledger:
             raise Held(pending)
 
     def charge(self, run: str, charges: Sequence[Charge], *, price: Fraction) -> None:
-        """Pays for what a run measures. From here on nothing is given back."""
-        self._enter("charged", {"run": run, "charges": [one.as_data() for one in charges], "price": str(price)})
+        """Pays for what a run measures; again, with two approvals, where all its attempts were lost."""
+        self._enter_or_propose(
+            "charged", {"run": run, "charges": [one.as_data() for one in charges], "price": str(price)}
+        )
 
     def attempt(self, run: str) -> int:
         """Notes that a run is about to draw; returns which attempt it is."""

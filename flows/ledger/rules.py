@@ -50,32 +50,33 @@ def require_approvals(books: Books, pending: Pending) -> None:
         raise Held(pending)
 
 
-def pending_by_two(books: Books, act: str, content: Body) -> Pending:
+def pending_by_two(books: Books, act: str, content: Body, *, excluded: tuple[str, ...] = ()) -> Pending:
     """What an act that two persons must approve still needs."""
-    subject = digest({"act": act, "ledger": books.ledger, **content})
-    return Pending(act, subject, 0 if books.solo else TWO, books.approvers(subject, at=books.last_at))
+    return _pending(books, act, digest({"act": act, "ledger": books.ledger, **content}), TWO, excluded)
+
+
+def pending_attempts(books: Books, run: Run) -> Pending:
+    """What a run needs before it is charged again, to draw once more."""
+    content = {"run": run.id, "number": run.attempts + 1}
+    return pending_by_two(books, f"attempt {run.attempts + 1} of run {run.id}", content, excluded=run.asked.involved)
 
 
 def pending_to_spend(books: Books, run: Run) -> Pending:
     """What a run needs before it is charged."""
     policy = books.policies[run.asked.policy]
     needed = max(policy.to_spend, run.asked.to_spend, TWO if run.asked.exact else 0)
-    subject, without = run.spend_subject(policy), (run.asked.author, run.asked.started_by)
-    given = books.approvers(subject, at=books.last_at, excluded=without)
-    return Pending(
-        f"run {run.id}, to spend", subject, 0 if books.solo else needed, given, tuple(dict.fromkeys(without))
-    )
+    return _pending(books, f"run {run.id}, to spend", run.spend_subject(policy), needed, run.asked.involved)
 
 
 def pending_to_publish(books: Books, run: Run, tables: str) -> Pending:
     """What a run needs before its tables are published."""
-    policy = books.policies[run.asked.policy]
-    needed = max(policy.to_publish, run.asked.to_publish)
-    subject, without = run.publish_subject(tables), (run.asked.author, run.asked.started_by)
-    given = books.approvers(subject, at=books.last_at, excluded=without)
-    return Pending(
-        f"run {run.id}, to publish", subject, 0 if books.solo else needed, given, tuple(dict.fromkeys(without))
-    )
+    needed = max(books.policies[run.asked.policy].to_publish, run.asked.to_publish)
+    return _pending(books, f"run {run.id}, to publish", run.publish_subject(tables), needed, run.asked.involved)
+
+
+def _pending(books: Books, act: str, subject: str, needed: int, excluded: tuple[str, ...]) -> Pending:
+    given = books.approvers(subject, at=books.last_at, excluded=excluded)
+    return Pending(act, subject, 0 if books.solo else needed, given, excluded)
 
 
 def _proposed(books: Books, found: Found) -> None:
@@ -200,7 +201,7 @@ def _run(books: Books, found: Found) -> Run:
 def _charged(books: Books, found: Found) -> None:
     run = _run(books, found)
     if run.charged:
-        require_approvals(books, pending_by_two(books, "attempt", {"run": run.id, "number": run.attempts + 1}))
+        require_approvals(books, pending_attempts(books, run))
     else:
         require_approvals(books, pending_to_spend(books, run))
     charge(books, run, found)
