@@ -106,6 +106,7 @@ class Asked:
     release: str
     account: str
     period: str
+    edition: str
     spec: str
     plan: str
     code: str
@@ -133,6 +134,7 @@ class Asked:
             "release": self.release,
             "account": self.account,
             "period": self.period,
+            "edition": self.edition,
             "spec": self.spec,
             "plan": self.plan,
             "code": self.code,
@@ -244,10 +246,13 @@ class Books:
         """What was charged to an account in all its periods."""
         return sum((self.spent(name) for name in self.policies if name[0] == account), Fraction(0))
 
-    def open_run(self, release: str, period: str) -> Run | None:
+    def open_run(self, release: str, edition: str) -> Run | None:
         """The run that has the claim on an edition of a release; one that was released or rejected has none."""
         for run in self.runs.values():
-            if (run.asked.release, run.asked.period) == (release, period) and run.state not in ("released", "rejected"):
+            if (run.asked.release, run.asked.edition) == (release, edition) and run.state not in (
+                "released",
+                "rejected",
+            ):
                 return run
         return None
 
