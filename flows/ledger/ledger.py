@@ -149,10 +149,13 @@ class Ledger:
         name = f"run/{run}/dataset"
         kept = self._store.confided(name)
         salt = kept[:SALT_BYTES] if kept is not None else secrets.token_bytes(SALT_BYTES)
+        stated = commitment(name, salt, fingerprint)
+        if self._books.runs[run].dataset == stated:
+            return
         confided = {} if kept is not None else {name: salt + fingerprint}
         if before is None:
             confided[known] = account.encode()
-        self._enter("identified", {"run": run, "dataset": commitment(name, salt, fingerprint)}, confided=confided)
+        self._enter("identified", {"run": run, "dataset": stated}, confided=confided)
 
     def require_approved_spending(self, run: str) -> None:
         """Raises `Held` until a run may be charged, and says what must be approved."""

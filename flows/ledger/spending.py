@@ -17,7 +17,7 @@ from mechanisms.charge import Charge
 from mechanisms.plain_data import Found
 
 PARTS_OF_ASKED = (
-    "release", "account", "period", "spec", "plan", "code", "price", "exact", "author", "started_by", "to_spend",
+    "release", "account", "period", "edition", "spec", "plan", "code", "price", "exact", "author", "started_by", "to_spend",
     "to_publish",
 )  # fmt: skip
 
@@ -46,10 +46,10 @@ def reserve(books: Books, found: Found) -> None:
     policy = _open_policy(books, asked, identity)
     if found.text("run") in books.runs:
         raise Refused(f"there is a run '{found.text('run')}' already")
-    claimed = books.open_run(asked.release, asked.period)
+    claimed = books.open_run(asked.release, asked.edition)
     if claimed is not None:
         raise Refused(
-            f"edition '{asked.period}' of '{asked.release}' belongs to run {claimed.id}, which is {claimed.state}; "
+            f"edition '{asked.edition}' of '{asked.release}' belongs to run {claimed.id}, which is {claimed.state}; "
             f"go on with: margrave resume {claimed.id}"
         )
     _require_left(books, policy, asked.price)
@@ -59,7 +59,7 @@ def reserve(books: Books, found: Found) -> None:
 def read_asked(found: Found) -> Asked:
     """What a run was opened for."""
     asked = Asked(
-        **{name: found.text(name) for name in ("release", "account", "period", "spec", "plan", "code")},
+        **{name: found.text(name) for name in ("release", "account", "period", "edition", "spec", "plan", "code")},
         price=found.fraction("price"),
         exact=found.whole("exact"),
         author=found.text("author"),
@@ -111,7 +111,7 @@ def _require_left(books: Books, policy: Policy, price: Fraction) -> None:
 def identify(run: Run, found: Found) -> None:
     """Notes which microdata a run is about, as a commitment."""
     found.has_only("run", "dataset")
-    if run.released or run.charged or run.dataset not in (None, found.text("dataset")):
+    if run.released or run.dataset not in (None, found.text("dataset")):
         raise Refused(f"run {run.id} is {run.state} with other microdata; other microdata are another run")
     run.dataset = found.text("dataset")
 

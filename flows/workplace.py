@@ -1,0 +1,86 @@
+"""Where a release is made: the ledger, and the private folder beside it.
+
+The private folder holds what only the office may see: where the confidential files of a run are, its stored
+measurements, and its tables until they are published. Only its owner may enter it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from flows.ledger.ledger import Ledger
+from flows.ledger.store import POSTGRES, SQLITE
+from flows.terminal import UserError
+
+LEDGER, PRIVATE = "margrave.ledger", ".private"
+LEDGER_VARIABLE, PRIVATE_VARIABLE = "MARGRAVE_LEDGER", "MARGRAVE_PRIVATE"
+DATASET, CANDIDATE = "dataset.json", "candidate"
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """The address of a ledger, and the private folder."""
+
+    ledger: str
+    private: Path
+
+    @classmethod
+    def chosen(cls, *, ledger: str | None, beside: Path, private: Path | None = None) -> Workplace:
+        """As named; else by environment; else one SQLite file beside the spec, and a folder beside that file."""
+        url = ledger or os.environ.get(LEDGER_VARIABLE) or str(beside / LEDGER)
+        folder = private or (Path(found) if (found := os.environ.get(PRIVATE_VARIABLE)) else None)
+        if folder is None:
+            folder = beside / f"margrave{PRIVATE}" if url.startswith(POSTGRES) else _beside(url)
+        return cls(url, folder)
+
+    def open_ledger(self) -> Ledger:
+        """The ledger."""
+        return Ledger.open(self.ledger)
+
+    def run_folder(self, run: str) -> Path:
+        """The private folder of a run, made where it is not there."""
+        folder = self.private / "runs" / run
+        for one in (self.private, self.private / "runs", folder):
+            try:
+                one.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as fault:
+                raise UserError(f"the private folder {one} cannot be made: {fault.strerror}") from None
+            _require_private(one)
+        return folder
+
+    def note_dataset(self, run: str, places: Mapping[str, str]) -> None:
+        """Keeps where the confidential files of a run are, for the confidential step alone."""
+        path = self.run_folder(run) / DATASET
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({name: str(_absolute(place)) for name, place in places.items()}, file)
+
+    def dataset(self, run: str) -> dict[str, str]:
+        """Where the confidential files of a run are."""
+        path = self.run_folder(run) / DATASET
+        if not path.exists():
+            raise UserError(f"run {run} does not know its microdata any more; name them again with --data NAME=PATH")
+        return {str(name): str(place) for name, place in json.loads(path.read_text(encoding="utf-8")).items()}
+
+    def forget_dataset(self, run: str) -> None:
+        """Removes the note of where the confidential files are."""
+        (self.run_folder(run) / DATASET).unlink(missing_ok=True)
+
+
+def _beside(url: str) -> Path:
+    path = Path(url.removeprefix(SQLITE))
+    return path.with_name(path.name + PRIVATE)
+
+
+def _absolute(place: str) -> str | Path:
+    return place if "://" in place else Path(place).resolve()
+
+
+def _require_private(folder: Path) -> None:
+    found = folder.stat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise UserError(f"{folder} must belong to you and be closed to others; mend it with: chmod 700 {folder}")
