@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from release_specs.checks.draft import Draft, needs
@@ -19,6 +18,9 @@ from release_specs.reading.public_files import PublicTable
 
 CLOCK_YEARS = range(2025, 2038)
 """The years whose clock changes are known to the time-zone tables."""
+
+CRON_YEARS = range(2024, 2064)
+"""Long enough for every date to have met every weekday, the 29th of February too."""
 
 FARTHEST_SHIFT = 3
 """How many days a weekend, or a holiday beside it, may shift a publication."""
@@ -64,18 +66,33 @@ def a_firing_publishes_an_edition_of_the_account(draft: Draft) -> Iterator[Findi
 
 @needs("schedule")
 def the_calendar_has_such_a_day(draft: Draft) -> Iterator[Finding]:
-    """The day of publication comes in every month it is promised for."""
+    """The day of publication comes in every month it is promised for; cron's at all."""
     schedule = draft.spec.schedule
-    if schedule is None or schedule.day is None or schedule.day.weekday is not None:
+    if schedule is None:
         return
-    number, text = schedule.day.number, ordinal(schedule.day.number)
-    short = [MONTHS[month - 1] for month in schedule.day.months if number > DAYS_IN_MONTH[month - 1]]
-    if number == 29 and 2 in schedule.day.months:
+    if schedule.day is None:
+        if not any(schedule.rule.falls_on(day) for day in _days(CRON_YEARS)):
+            message = f"no day is as '{schedule.cron}' says; choose a day that the month has"
+            yield error("day-never-comes", ("schedule", "cron"), message)
+        return
+    if schedule.day.weekday is None:
+        yield from _months_without(schedule.day)
+
+
+def _months_without(day: CalendarDay) -> Iterator[Finding]:
+    text = ordinal(day.number)
+    short = [MONTHS[month - 1] for month in day.months if day.number > DAYS_IN_MONTH[month - 1]]
+    if day.number == 29 and 2 in day.months:
         short = ["February in most years"]
     if short:
         have = "have" if len(short) > 1 else "has"
         message = f"{listed(short)} {have} no {text}; write 'last day of ...', or an earlier day"
         yield error("day-never-comes", ("schedule", "day"), message)
+
+
+def _days(years: range) -> Iterator[date]:
+    first = date(years.start, 1, 1)
+    return (first + timedelta(days=number) for number in range((date(years.stop, 1, 1) - first).days))
 
 
 @needs("schedule")
@@ -95,43 +112,21 @@ def the_clock_shows_such_a_time(draft: Draft) -> Iterator[Finding]:
         advice = f"did you mean '{near}'?" if near else "write a place, such as Europe/Paris or America/Santiago"
         yield error("unknown-timezone", path, f"'{schedule.timezone}' is not a time zone; {advice}")
         return
-    for hour, minute, at in _times(schedule):
-        odd = next((day for day in _odd_days(schedule.timezone, hour, minute) if _may_fall_on(schedule, day)), None)
-        if odd is not None:
-            message = (
-                f"clocks change in {zone.key}: on {odd} the time {hour:02}:{minute:02} comes twice or not at all; "
-                "choose an hour outside the night, such as 06:00"
-            )
-            yield error("clock-change", ("schedule", at), message)
-            return
-
-
-def _times(schedule: Schedule) -> list[tuple[int, int, str]]:
-    """The times of day it fires at, and the word that says so; of cron only those written as plain numbers."""
-    if schedule.time is not None:
-        return [(schedule.time.hour, schedule.time.minute, "time")]
-    minutes, hours, *_ = (schedule.cron or "* *").split()
-    plain = [[int(part) for part in text.split(",") if part.isdecimal()] for text in (hours, minutes)]
-    return [(hour, minute, "cron") for hour, minute in product(*plain)]
+    hour, minute = schedule.clock.hour, schedule.clock.minute
+    odd = next((day for day in _odd_days(schedule.timezone, hour, minute) if _may_fall_on(schedule, day)), None)
+    if odd is not None:
+        message = (
+            f"clocks change in {zone.key}: on {odd} the time {hour:02}:{minute:02} comes twice or not at all; "
+            "choose an hour outside the night, such as 06:00"
+        )
+        yield error("clock-change", ("schedule", "time" if schedule.cron is None else "cron"), message)
 
 
 def _may_fall_on(schedule: Schedule, day: date) -> bool:
-    """Whether a schedule may fire on a day: on its own days, or where a weekend shifts them. Cron: on any."""
-    if schedule.day is None:
-        return True
+    """Whether a schedule may fire on a day: on its own days, or where a weekend shifts them."""
     reach = 0 if schedule.if_weekend == "keep" else FARTHEST_SHIFT
     near = [day + timedelta(days=shift) for shift in range(-reach, reach + 1)]
-    return any(_is_day(schedule.day, other) for other in near)
-
-
-def _is_day(wanted: CalendarDay, day: date) -> bool:
-    if day.month not in wanted.months:
-        return False
-    if wanted.weekday is not None and day.weekday() != wanted.weekday:
-        return False
-    if wanted.number < 0:
-        return (day + timedelta(days=1 if wanted.weekday is None else 7)).month != day.month
-    return wanted.number == (day.day if wanted.weekday is None else (day.day + 6) // 7)
+    return any(schedule.rule.falls_on(other) for other in near)
 
 
 @lru_cache(maxsize=64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date, timedelta
 from fractions import Fraction
 from typing import Annotated
 
@@ -174,6 +175,14 @@ class CalendarDay:
     weekday: int | None
     months: tuple[int, ...]
 
+    def falls_on(self, day: date) -> bool:
+        """Whether a date is such a day. A month without it (a 30th of February) has none."""
+        if day.month not in self.months or self.weekday not in (None, day.weekday()):
+            return False
+        if self.number < 0:
+            return (day + timedelta(days=1 if self.weekday is None else 7)).month != day.month
+        return self.number == (day.day if self.weekday is None else (day.day + 6) // 7)
+
     def __str__(self) -> str:
         if self.weekday is None:
             day = ordinal(self.number) if self.number > 0 else "last day"
@@ -224,23 +233,6 @@ def ordinal(number: int) -> str:
     """`15th`, `2nd`."""
     suffix = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{suffix}"
-
-
-_CRON_FIELDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-
-
-def is_cron(text: str) -> bool:
-    """Whether a text is five cron fields of numbers, lists, spans and steps, each within its bounds."""
-    fields = text.split()
-    return len(fields) == len(_CRON_FIELDS) and all(map(_is_cron_field, fields, _CRON_FIELDS))
-
-
-def _is_cron_field(text: str, bounds: tuple[int, int]) -> bool:
-    for part in text.split(","):
-        shape = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/[1-9]\d?)?", part)
-        if shape is None or not all(bounds[0] <= int(end) <= bounds[1] for end in shape.groups() if end):
-            return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)

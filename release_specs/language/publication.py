@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from release_specs.language.cron import Cron, read_cron
 from release_specs.language.model import CsvName, NamedModel, SpecModel, WordList, Words, read_words
-from release_specs.language.phrases import DayText, ExactSourceText, LeadText, UnreliableText, is_cron
+from release_specs.language.phrases import CalendarDay, DayText, ExactSourceText, LeadText, UnreliableText
 from release_specs.language.values import (
     Proportion,
     ShareNumber,
@@ -126,7 +128,7 @@ class Schedule(SpecModel):
     day: DayText | None = None
     """`15th of September`, `10th of April and October`, `second Tuesday of every month`."""
     cron: Text | None = None
-    """Five fields: minute, hour, day, month, weekday. Instead of `day` and `time`."""
+    """Five fields: minute, hour, day, month, weekday; both day fields must match. Instead of `day` and `time`."""
     time: TimeText | None = None
     """The time of day of publication."""
     measure: LeadText | None = None
@@ -140,6 +142,16 @@ class Schedule(SpecModel):
     edition: Annotated[str, *choice(*EDITION_WORDS)] | None = None
     """Which edition a firing publishes. A shifted day keeps its edition."""
 
+    @property
+    def rule(self) -> CalendarDay | Cron:
+        """The days it comes on."""
+        return self.day if self.day is not None else read_cron(self.cron or "")
+
+    @property
+    def clock(self) -> dt.time:
+        """The time of day of publication, of `time` or of `cron`."""
+        return self.time if self.time is not None else read_cron(self.cron or "").time
+
     @model_validator(mode="after")
     def has_one_calendar(self) -> Self:
         """A day with its time, or cron."""
@@ -148,8 +160,6 @@ class Schedule(SpecModel):
             raise mistake("bad-schedule", f"{found}; expected day and time, or cron")
         if (self.day is None) is not (self.time is None):
             raise mistake("bad-schedule", "'day' needs 'time'; 'cron' holds its own")
-        if self.cron is not None and not is_cron(self.cron):
-            raise mistake(
-                "bad-schedule", f"'{self.cron}' is not cron; write minute, hour, day, month, weekday: 0 6 15 9 *"
-            )
+        if self.cron is not None:
+            read_cron(self.cron)
         return self
