@@ -99,8 +99,9 @@ class Margins:
         draws = max(LEAST_DRAWS, min(enough, MOST_CELLS // max(sum(sizes.values()), 1)))
         deviations = {key: self.estimated.deviation(*self._published(done, *key)).ravel() for key in done.settled.best}
         samples: dict[tuple[str, str], list[Floats]] = {key: [] for key in sizes}
+        seed = seed_of(self.measurements)
         for draw in range(draws):
-            rng = np.random.Generator(np.random.PCG64([seed_of(self.measurements), draw]))
+            rng = np.random.Generator(np.random.PCG64([seed, draw]))
             for key, errors in errors_of_estimates(done, self.measurements, rng).items():
                 if draw * sizes[key] < SAMPLE:
                     tally, level = self._published(done, *key)

@@ -8,7 +8,7 @@ once, and any subtree can be done elsewhere. The result equals generalised least
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +23,8 @@ from estimation.tree import Level, Tree
 
 FAMILY_CELLS = 1_000_000
 """About so many coordinates of children are worked on at once."""
+Each = Callable[[Callable[[tuple[int, int]], None], Iterable[tuple[int, int]]], Iterable[None]]
+"""How pieces of work are done: one after the other, or by a pool."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +137,7 @@ def fit(
     whole = stage(tree.whole, observations, coordinates=coordinates, shape=(1, core), below=tuple(branches))
     found = Fit(coordinates, core, whole, {}, {})
     with ThreadPoolExecutor(workers) as pool:
-        _gather(found, whole, pool)
+        _gather(found, whole, pool.map)
     return found
 
 
@@ -147,16 +149,15 @@ def refitted(known: Fit, numbers: Callable[[Observation], Numbers]) -> Fit:
         return replace(at, observations=seen, below=tuple((level, again(lower)) for level, lower in at.below))
 
     found = Fit(known.coordinates, known.core, again(known.whole), {}, {})
-    with ThreadPoolExecutor(1) as pool:
-        _gather(found, found.whole, pool)
+    _gather(found, found.whole, map)
     return found
 
 
-def _gather(found: Fit, at: Stage, pool: ThreadPoolExecutor) -> None:
+def _gather(found: Fit, at: Stage, each: Each) -> None:
     """The pass up: the smallest areas first. Each piece of work writes to parents of its own."""
     told = np.zeros((at.areas, found.core, found.coordinates.length)) if at.below else None
     for branch, (level, lower) in enumerate(at.below):
-        _gather(found, lower, pool)
+        _gather(found, lower, each)
 
         def add(parents: tuple[int, int], branch: int = branch, level: Level = level, lower: Stage = lower) -> None:
             first, last = parents
@@ -165,7 +166,7 @@ def _gather(found: Fit, at: Stage, pool: ThreadPoolExecutor) -> None:
                 told[first:last] += times(at.upwards[branch], at.kinds[first:last], found.part_of, total)
 
         pieces = level.families(cells=found.core * found.coordinates.length, most=FAMILY_CELLS)
-        list(pool.map(add, pieces))
+        list(each(add, pieces))
     if told is not None:
         found.told[at.name] = told
     found.exact[at.name] = tuple(_exact_maps(_exact_numbers(found, at), found))
