@@ -16,9 +16,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from flows.authoring import add_authoring_verbs
+from flows.bookkeeping import add_ledger_verbs
+from flows.checking import add_checking_verbs
 from flows.inspecting import add_custodian_verbs
+from flows.ledger.errors import Held, LedgerError, NoLedger
 from flows.pricing import add_pricing_verbs
-from flows.terminal import OK, WRONG_INPUT, UserError
+from flows.running import add_release_verbs
+from flows.terminal import HELD, NOT_SO, OK, WRONG_INPUT, UserError
 from release_specs.diagnostics import did_you_mean
 
 STOPPED, INTERNAL = 130, 70
@@ -34,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as fault:
         sys.stderr.write(f"margrave: {fault}\n")
         return WRONG_INPUT
+    except LedgerError as fault:
+        sys.stderr.write(f"margrave: {fault}\n")
+        return HELD if isinstance(fault, Held) else WRONG_INPUT if isinstance(fault, NoLedger) else NOT_SO
     except KeyboardInterrupt:
         sys.stderr.write("margrave: stopped\n")
         return STOPPED
@@ -92,6 +99,9 @@ def _parser() -> argparse.ArgumentParser:
     add_authoring_verbs(verbs)
     add_pricing_verbs(verbs)
     add_custodian_verbs(verbs)
+    add_ledger_verbs(verbs)
+    add_release_verbs(verbs)
+    add_checking_verbs(verbs)
     return parser
 
 

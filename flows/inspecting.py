@@ -36,7 +36,7 @@ def add_custodian_verbs(verbs: Verbs) -> None:
         "--data",
         metavar="NAME=PATH",
         action="append",
-        type=_named,
+        type=named_file,
         default=[],
         help="the file of an entity: CSV, Parquet, a folder of Parquet files, or postgresql://host/database#table",
     )
@@ -60,7 +60,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--private", metavar="DIR", type=Path, help="where files spill; removed afterwards")
 
 
-def _named(text: str) -> tuple[str, str]:
+def named_file(text: str) -> tuple[str, str]:
     name, equals, place = text.partition("=")
     if not (name and equals and place):
         raise argparse.ArgumentTypeError("write NAME=PATH, for example persons=persons.parquet")

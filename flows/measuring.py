@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
 
 from flows.ledger.ledger import Ledger
 from flows.plan import Plan, PlannedQuery
 from flows.stored import FILE, Integers, Part, hash_of, write_stored
 from flows.workplace import Workplace
-from mechanisms.discrete_gaussian import DiscreteGaussian
-from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.randomness import Randomness
+from release_specs.tallies import Tally
 from tabulation.counts import ExactCounts
 from tabulation.errors import MicrodataError
 from tabulation.tabulate import Work, dataset_fingerprint, open_dataset, tabulate
@@ -32,11 +30,16 @@ def parts_of(plan: Plan) -> list[Part]:
     """What a run stores: every query, then the exact totals that come from the microdata."""
     noisy = [Part(one.name, one.tally.areas(one.level), one.tally.cells) for one in plan.queries]
     exact = [
-        Part(f"{tally.name}:{level or 'whole'}", tally.areas(level), tally.cells, exact=True)
+        Part(exact_name(tally, level), tally.areas(level), tally.cells, exact=True)
         for tally in plan.exact
         for level in tally.levels or (None,)
     ]
     return [*noisy, *exact]
+
+
+def exact_name(tally: Tally, level: str | None) -> str:
+    """How an exact total is called among what is stored."""
+    return f"{tally.name}:{level or ''}"
 
 
 def measure(place: Workplace, ledger: Ledger, run: str, plan: Plan, *, work: Work, tell: Tell) -> None:
@@ -49,16 +52,13 @@ def measure(place: Workplace, ledger: Ledger, run: str, plan: Plan, *, work: Wor
         place.forget_dataset(run)
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what is drawn and not stored is in memory only
-    refused: MicrodataError | None = None
     try:
         counts = _count(place, ledger, run, plan, work=work, tell=tell)
-    except MicrodataError as fault:
-        refused = fault.bare()
-    if refused is not None:
+    except MicrodataError:
         if not known.charged:
             ledger.release(run)
             place.forget_dataset(run)
-        raise refused
+        raise
     tell("paying")
     _pay(ledger, run, plan)
     attempt = ledger.attempt(run)
@@ -75,14 +75,13 @@ def _count(
     sources = open_dataset(plan.spec, plan.domain, place.dataset(run))
     ledger.identify(run, dataset_fingerprint(sources, ledger.fingerprint_key()))
     ledger.require_approved_spending(run)
-    tallies = list(dict.fromkeys([*(one.tally for one in plan.queries), *plan.exact]))
     return tabulate(
         plan.spec,
         plan.domain,
         sources,
         key=ledger.row_key(run),
         edition=plan.edition,
-        tallies=tallies,
+        tallies=plan.counted,
         work=work,
         tell=tell,
     )
@@ -94,7 +93,7 @@ def _pay(ledger: Ledger, run: str, plan: Plan) -> None:
 
     known = ledger.books().runs[run]
     if not known.charged or known.attempts >= ATTEMPTS * len(known.charged):
-        ledger.charge(run, [one.charge for one in plan.queries], price=plan.price)
+        ledger.charge(run, plan.charges, price=plan.price)
 
 
 def _drawn(plan: Plan, counts: Mapping[str, ExactCounts]) -> Iterator[Integers]:
@@ -109,6 +108,5 @@ def _drawn(plan: Plan, counts: Mapping[str, ExactCounts]) -> Iterator[Integers]:
 
 
 def _noisy(query: PlannedQuery, counts: ExactCounts, randomness: Randomness) -> Iterator[Integers]:
-    mechanism = cast("DiscreteGaussian | DiscreteLaplace", query.charge.mechanism)
     for _, block in counts.blocks(query.level, cells=BLOCK):
-        yield mechanism.measure(block, randomness)
+        yield query.mechanism.measure(block, randomness)

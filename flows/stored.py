@@ -1,8 +1,8 @@
 """The stored measurements of a run: one file for all of them, written once, read for ever.
 
-The file is written without a name in the private folder, flushed to disk, and only then linked into place; a name that
-exists is complete, and no second file can take it. Where a file system has no unnamed files, a named leftover of a crash
-is removed before the next attempt.
+The file is written without a name in the private folder, flushed to disk, and only then linked into place: a name that
+exists is complete, and no second file can take it. Where a file system has no unnamed files, a named leftover of a
+crash is removed before the next attempt.
 
 Layout: one line of JSON that names every part with its shape, then the numbers, 64-bit little-endian, part after part.
 """
@@ -46,8 +46,12 @@ class Part:
         return self.areas * self.cells * WORD.itemsize
 
 
-class StoredFault(UserError):
+class StoredError(UserError):
     """The stored measurements are not what was stored."""
+
+    def bare(self) -> StoredError:
+        """The same error anew, with nothing attached."""
+        return type(self)(*self.args)
 
 
 def write_stored(folder: Path, parts: Sequence[Part], blocks: Iterable[Integers]) -> str:
@@ -78,7 +82,7 @@ def _chunks(parts: Sequence[Part], blocks: Iterable[Integers]) -> Iterator[bytes
 @contextmanager
 def _unnamed(folder: Path) -> Iterator[BufferedWriter]:
     """A file that gets its name when it is whole and on disk."""
-    target, aside = folder / FILE, folder / ASIDE
+    aside = folder / ASIDE
     with suppress(FileNotFoundError):
         aside.unlink()
     named = False
@@ -86,19 +90,20 @@ def _unnamed(folder: Path) -> Iterator[BufferedWriter]:
         handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
     except OSError:  # the file system has no unnamed files
         handle, named = os.open(aside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), True
-    with os.fdopen(handle, "wb") as file:
+    with os.fdopen(handle, "wb") as file, _opened(folder) as inside:
         yield file
-        os.link(aside if named else f"/proc/self/fd/{file.fileno()}", target, follow_symlinks=True)
-    if named:
-        aside.unlink()
-    sync_folder(folder)
+        source = aside if named else f"/proc/self/fd/{file.fileno()}"
+        os.link(source, FILE, dst_dir_fd=inside, follow_symlinks=True)  # without a folder Python would not follow
+        if named:
+            aside.unlink()
+        os.fsync(inside)
 
 
-def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
+@contextmanager
+def _opened(folder: Path) -> Iterator[int]:
     handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        yield handle
     finally:
         os.close(handle)
 
@@ -113,18 +118,18 @@ def hash_of(path: Path) -> str:
 
 
 def read_stored(folder: Path, parts: Sequence[Part], expected: str) -> dict[str, Integers]:
-    """The numbers of every part by its query. Raises `StoredFault` where the file is not the one that was stored."""
+    """The numbers of every part by its query. Raises `StoredError` where the file is not the one that was stored."""
     path = folder / FILE
     try:
         found = hash_of(path)
         if found != expected:
-            raise StoredFault(
+            raise StoredError(
                 f"the stored measurements {path} were changed: their hash is not the one in the ledger; "
                 "bring the file back from a backup of the private folder"
             )
         return _read(path, parts)
     except OSError as fault:
-        raise StoredFault(f"the stored measurements {path} cannot be read: {fault.strerror}") from None
+        raise StoredError(f"the stored measurements {path} cannot be read: {fault.strerror}") from None
 
 
 def _read(path: Path, parts: Sequence[Part]) -> dict[str, Integers]:
@@ -132,7 +137,7 @@ def _read(path: Path, parts: Sequence[Part]) -> dict[str, Integers]:
         header = json.loads(file.readline())
         stated = [Part(name, areas, cells, bool(exact)) for name, areas, cells, exact in header["parts"]]
         if stated != list(parts):
-            raise StoredFault(f"{path} holds the measurements of another plan")
+            raise StoredError(f"{path} holds the measurements of another plan")
         return {
             one.query: np.fromfile(file, WORD, one.areas * one.cells).reshape(one.areas, one.cells) for one in parts
         }

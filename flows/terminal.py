@@ -16,7 +16,7 @@ from release_specs.diagnostics import Diagnostic, Severity, SpecError
 if TYPE_CHECKING:
     from release_specs.load import Loaded
 
-OK, WRONG_INPUT = 0, 2
+OK, NOT_SO, WRONG_INPUT, HELD = 0, 1, 2, 3
 LEAST_WIDTH, INDENT = 40, " " * 4
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}

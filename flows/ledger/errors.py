@@ -11,9 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+REASONS = ("error-in-spec", "error-in-microdata", "error-in-software", "unfit-for-use", "withdrawn")
+"""Why a custodian may reject a release (law 1): a closed list, counted on the account's next certificate."""
+
 
 class LedgerError(Exception):
-    """Something about a ledger, said in sentences that end with what to do."""
+    """Something about a ledger, said in sentences that end with what to do. They are free of data."""
+
+    def bare(self) -> LedgerError:
+        """The same error anew, with nothing attached."""
+        return type(self)(*self.args)
 
 
 class NoLedger(LedgerError):  # noqa: N818 - a refusal, named as the sentence it begins
@@ -28,8 +35,11 @@ class Held(Refused):
     """An act waits for approvals."""
 
     def __init__(self, pending: Pending) -> None:
-        super().__init__(str(pending))
+        super().__init__(pending)
         self.pending = pending
+
+    def __str__(self) -> str:
+        return str(self.pending)
 
 
 class Broken(LedgerError):  # noqa: N818 - likewise

@@ -79,6 +79,11 @@ class Ledger:
         """Where the ledger is kept."""
         return self._store.place
 
+    @property
+    def database(self) -> Store:
+        """Where its entries are kept, for verification."""
+        return self._store
+
     def books(self) -> Books:
         """What the ledger says now. The caller must not change it."""
         self._catch_up()
@@ -156,6 +161,11 @@ class Ledger:
         if before is None:
             confided[known] = account.encode()
         self._enter("identified", {"run": run, "dataset": stated}, confided=confided)
+
+    def is_dataset(self, run: str, fingerprint: bytes) -> bool:
+        """Whether these are the microdata that a run was made from."""
+        kept = self._store.confided(f"run/{run}/dataset")
+        return kept is not None and kept[SALT_BYTES:] == fingerprint
 
     def require_approved_spending(self, run: str) -> None:
         """Raises `Held` until a run may be charged, and says what must be approved."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from flows.ledger.books import Approval, Books, Key, Run, Stored, moment
 from flows.ledger.chain import FORMAT, Body, digest
-from flows.ledger.errors import Held, Pending, Refused
+from flows.ledger.errors import REASONS, Held, Pending, Refused
 from flows.ledger.founding import found_ledger, read_policy
 from flows.ledger.keys import ROLES, Signed, holds, is_public_key
 from flows.ledger.spending import attempt, charge, identify, release_reservation, reserve, store
@@ -22,8 +22,6 @@ BACKWARDS = timedelta(hours=1)
 """How far the clock may go back between two entries."""
 TWO = 2
 """What must be approved by two persons, whatever a policy says."""
-REASONS = ("error-in-spec", "error-in-microdata", "error-in-software", "unfit-for-use", "withdrawn")
-"""Why a custodian may reject a release (law 1): a closed list, counted on the account's next certificate."""
 
 Rule = Callable[[Books, Found], None]
 

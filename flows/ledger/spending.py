@@ -17,8 +17,8 @@ from mechanisms.charge import Charge
 from mechanisms.plain_data import Found
 
 PARTS_OF_ASKED = (
-    "release", "account", "period", "edition", "spec", "plan", "code", "price", "exact", "author", "started_by", "to_spend",
-    "to_publish",
+    "release", "account", "period", "edition", "spec", "plan", "code", "price", "exact", "author", "started_by",
+    "to_spend", "to_publish",
 )  # fmt: skip
 
 

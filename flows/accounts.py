@@ -1,0 +1,195 @@
+"""What may be read off a ledger, and how it is kept: show, verify, anchor, doctor, backup, restore."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.keyholders import place_of
+from flows.terminal import NOT_SO, OK, UserError, say
+
+if TYPE_CHECKING:
+    from flows.ledger.anchor import Anchor
+    from flows.ledger.books import Books, Run
+
+OF_ACCOUNTS = ("account", "period", "currency", "cap", "spent", "reserved", "left", "all_time")
+OF_RUNS = ("run", "release", "edition", "state", "spent", "attempts", "versions")
+DONE = ("published", "released", "rejected")
+
+
+def show(chosen: argparse.Namespace) -> int:
+    """Prints the balances, runs and what waits."""
+    books = place_of(chosen).open_ledger().books()
+    found = as_data(books)
+    say(json.dumps(found, indent=2) if chosen.json else "\n".join(_lines(found)))
+    return OK
+
+
+def as_data(books: Books) -> dict[str, Any]:
+    """The books as plain data."""
+    return {
+        "ledger": books.ledger,
+        "office": books.office,
+        "solo": books.solo,
+        "accounts": [
+            {
+                "account": account,
+                "period": period,
+                "currency": policy.currency,
+                "cap": str(policy.cap),
+                "spent": str(books.spent((account, period))),
+                "reserved": str(books.held((account, period))),
+                "left": str(books.left((account, period))),
+                "all_time": str(books.all_time(account)),
+                "closes": policy.closes,
+                "protects": str(policy.identity),
+                "approvals": {"to_spend": policy.to_spend, "to_publish": policy.to_publish},
+            }
+            for (account, period), policy in books.policies.items()
+        ],
+        "runs": [_run(run) for run in books.runs.values()],
+        "keys": [
+            {"person": key.person, "role": key.role, "key": key.public, "revoked": key.revoked}
+            for key in books.keys.values()
+        ],
+        "waiting": [
+            {"act": act, "number": subject, "approved_by": list(books.approvers(subject, at=books.last_at))}
+            for subject, (act, _) in books.proposals.items()
+        ],
+        "looks": len(books.looks),
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "run": run.id,
+        "release": run.asked.release,
+        "edition": run.asked.edition,
+        "account": run.asked.account,
+        "period": run.asked.period,
+        "state": run.state,
+        "spent": str(run.spent),
+        "attempts": run.attempts,
+        "versions": len(run.versions),
+    }
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    alone = ", for one person without approvals" if found["solo"] else ""
+    lines = [f"ledger {found['ledger']} of {found['office']}{alone}", ""]
+    lines += _table("accounts", OF_ACCOUNTS, found["accounts"], "open one with: margrave ledger grant")
+    lines += _table("runs", OF_RUNS, found["runs"], "none yet")
+    if found["keys"]:
+        lines += _table("keys", ("person", "role", "revoked", "key"), found["keys"], "")
+    if found["waiting"]:
+        lines += ["waiting for approval, or approved"]
+        lines += [f"  {one['number'][:16]}  {one['act']}  {', '.join(one['approved_by'])}" for one in found["waiting"]]
+    return lines
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[dict[str, Any]], none: str) -> list[str]:
+    """Rows under their column names, each as wide as it must be."""
+    if not rows:
+        return [f"{title}: {none}", ""]
+    cells = [[name.replace("_", " ") for name in columns], *[[str(row[name]) for name in columns] for row in rows]]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
+    shown = ["  " + "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in cells]
+    return [title, *(line.rstrip() for line in shown), ""]
+
+
+def verify(chosen: argparse.Namespace) -> int:
+    """Checks everything again."""
+    from flows.ledger.store import open_store
+    from flows.ledger.verifying import verify_ledger
+
+    place = place_of(chosen)
+    store = open_store(place.ledger)
+    if not store.exists():
+        place.open_ledger()  # says that there is none
+    checks = verify_ledger(store, [read_anchor(path) for path in chosen.anchor])
+    ok = all(one.ok for one in checks)
+    if chosen.json:
+        listed = [{"name": one.name, "ok": one.ok, "detail": one.detail} for one in checks]
+        say(json.dumps({"ok": ok, "checks": listed}, indent=2))
+    else:
+        for one in checks:
+            say(f"{'ok    ' if one.ok else 'FAILED'}  {one.name}: {one.detail}")
+        if not chosen.anchor:
+            say("No anchor was given: a cut tail or a chain rewritten as a whole shows only against a published one.")
+    return OK if ok else NOT_SO
+
+
+def read_anchor(path: Path) -> Anchor:
+    """The anchor in a file of its own or in a release's manifest."""
+    from flows.ledger.anchor import Anchor
+
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        return Anchor.from_data(found.get("anchor", found))
+    except OSError as fault:
+        raise UserError(f"{path} cannot be read: {fault.strerror}") from None
+    except (ValueError, AttributeError) as fault:
+        raise UserError(f"{path} holds no anchor: {fault}") from None
+
+
+def anchor(chosen: argparse.Namespace) -> int:
+    """Prints the head of the ledger."""
+    ledger = place_of(chosen).open_ledger()
+    found = ledger.anchor()
+    if chosen.where:
+        ledger.record_anchor(found, chosen.where)
+    say(json.dumps(found.as_data(), indent=2))
+    return OK
+
+
+def doctor(chosen: argparse.Namespace) -> int:
+    """Says what unfinished runs need."""
+    books = place_of(chosen).open_ledger().books()
+    unfinished = [run for run in books.runs.values() if run.state not in DONE]
+    for run in unfinished:
+        say(f"run {run.id} ({run.asked.release}, edition {run.asked.edition}) is {run.state}: {_next(run)}")
+    if not unfinished:
+        say("No run is unfinished.")
+    return OK
+
+
+def _next(run: Run) -> str:
+    if run.state in ("reserved", "identified"):
+        return (
+            f"nothing was charged. Go on with: margrave resume {run.id}; "
+            f"or give it up with: margrave ledger release {run.id}"
+        )
+    if run.state == "charged":
+        return f"it is paid and nothing is stored ({run.attempts} attempts). Go on with: margrave resume {run.id}"
+    return f"its measurements are stored. Go on with: margrave resume {run.id}"
+
+
+def backup(chosen: argparse.Namespace) -> int:
+    """Copies the ledger."""
+    from flows.ledger.backup import back_up
+
+    found = back_up(place_of(chosen).ledger, chosen.file)
+    say(f"{chosen.file} holds the ledger up to entry {found.seq}. It contains confidential values: keep it closed.")
+    return OK
+
+
+def restore(chosen: argparse.Namespace) -> int:
+    """Takes a copy into use."""
+    from flows.ledger.backup import restore as take_into_use
+    from flows.ledger.keys import read_key
+
+    anchors, keys = [read_anchor(path) for path in chosen.anchor], [read_key(path) for path in chosen.key]
+    place = place_of(chosen)
+    found = take_into_use(chosen.file, place.ledger, anchors=anchors, keys=keys)
+    say(f"{place.ledger} is in use from entry {found.seq}.")
+    return OK
+
+
+def give_back(chosen: argparse.Namespace) -> int:
+    """Gives a reservation back."""
+    place_of(chosen).open_ledger().release(chosen.run)
+    say(f"The reservation of run {chosen.run} is given back.")
+    return OK

@@ -1,0 +1,170 @@
+"""Conducting a release from the terminal: the server, the two flows, and what is said at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimation.errors import EstimationError
+from flows.plan import guarantee, plan_release
+from flows.preparing import payer_of, planned
+from flows.server import enter, in_use, start_early
+from flows.terminal import HELD, NOT_SO, OK, Stages, UserError, say, tell
+from flows.workplace import Workplace
+from reporting.errors import ReleaseFault
+from tabulation.errors import MicrodataError
+
+if TYPE_CHECKING:
+    from flows.ledger.books import Books
+    from flows.plan import Plan
+    from flows.preparing import Order
+    from release_specs.load import Loaded
+
+SHOWN_DIGITS = 6
+
+
+def conduct(place: Workplace, prepare: Callable[[], Order], *, as_json: bool) -> int:
+    """Prepares a run while the server starts, then measures and publishes it on Prefect."""
+    early = start_early()
+    order = prepare()
+    run = order.run
+    published = place.open_ledger().books().runs[run].versions
+    if published:
+        return _told(place, order, release=None, held=None, as_json=as_json)
+    try:
+        release, held = _through_prefect(place, order, early.wait(tell), as_json=as_json)
+    except KeyboardInterrupt:
+        tell(f"Stopped. {standing(place, run)}")
+        raise
+    except MicrodataError as fault:
+        raise UserError(f"microdata refused [{fault.code}]: {fault}. {standing(place, run)}") from None
+    except (EstimationError, ReleaseFault) as fault:
+        tell(f"margrave: {fault}. {standing(place, run)}")
+        return NOT_SO
+    return _told(place, order, release=release, held=held, as_json=as_json)
+
+
+def standing(place: Workplace, run: str) -> str:
+    """Where a run that did not end stands, and what to do."""
+    state = place.open_ledger().books().runs[run].state
+    if state == "released":
+        return "Nothing was charged: mend the files and run again."
+    if state in ("reserved", "identified"):
+        return f"Nothing was charged. Run {run} keeps its reservation; go on with: margrave resume {run}"
+    if state == "charged":
+        return f"Run {run} is paid and its measurements are not stored yet; go on with: margrave resume {run}"
+    return f"Run {run} is paid and its measurements are kept; go on with: margrave resume {run}"
+
+
+def _through_prefect(place: Workplace, order: Order, api: Any, *, as_json: bool) -> tuple[str | None, str | None]:
+    """The release's folder, or what it is held for."""
+    enter(api)
+    from flows.release import measure_release, publish_release, telling
+
+    with in_use(api), Stages() as stages:
+        token = telling.set((lambda _: None) if as_json else stages.tell)
+        try:
+            found = measure_release(order.run, str(place.private.resolve()))
+            if found["held"] is None:
+                found = publish_release(order.run, str(place.private.resolve()))
+        finally:
+            telling.reset(token)
+    return found.get("release"), found["held"]
+
+
+def _told(place: Workplace, order: Order, *, release: str | None, held: str | None, as_json: bool) -> int:
+    """The last words of a run."""
+    from flows.publishing import target_of
+
+    _, plan = planned(place, order)
+    books = place.open_ledger().books()
+    known = books.runs[order.run]
+    if known.versions and release is None:
+        release = str(target_of(order, known, len(known.versions)))
+    left = {"currency": books.policies[known.asked.policy].currency, "amount": str(books.left(known.asked.policy))}
+    charged = {"currency": left["currency"], "amount": str(known.spent)}
+    if as_json:
+        answer = {"run": order.run, "release": release, "charged": charged, "left": left, "guarantee": guarantee(plan)}
+        say(json.dumps(answer if held is None else {**answer, "held": held}))
+    else:
+        for line in _lines(order, plan, books, release=release, held=held):
+            say(line)
+    return OK if held is None else HELD
+
+
+def _lines(order: Order, plan: Plan, books: Books, *, release: str | None, held: str | None) -> list[str]:
+    known = books.runs[order.run]
+    policy = books.policies[known.asked.policy]
+    if held is not None:
+        return [f"Held: {held}", f"Then go on with: margrave resume {order.run}"]
+    found = guarantee(plan)
+    delta = f" at delta {float(plan.delta):g}" if plan.delta is not None else ""
+    again = f", drawn again {known.attempts - 1} times after a crash" if known.attempts > 1 else ""
+    lines = [
+        f"Released: {release}",
+        f"  charged   {policy.currency} {plainly(known.spent)} to account '{policy.account}' "
+        f"({policy.period}){again}; {plainly(books.left(policy.name))} of {plainly(policy.cap)} left",
+        f"  guarantee epsilon {found['epsilon']}{delta} for {found['protects']} ({found['conversion']})",
+    ]
+    if release is not None:
+        lines += least_reliable(Path(release))
+    return lines
+
+
+def least_reliable(release: Path, most: int = 5) -> list[str]:
+    """The tables whose numbers are least sure, by the median of margin over estimate."""
+    import pandas as pd
+
+    found = []
+    for file in sorted((release / "tables").glob("*.csv")):
+        table = pd.read_csv(file, usecols=["level", "estimate", "moe"], dtype={"level": str})
+        table["level"] = table["level"].fillna("")
+        for level in table["level"].unique():
+            rows = table[table["level"] == level]
+            sure = (rows["moe"] / rows["estimate"].abs().clip(lower=1)).median()
+            found.append((float(sure), file.stem, f" at {level}" if level else ""))
+    worst = sorted(found, reverse=True)[:most]
+    if not worst:
+        return []
+    return [
+        "  least sure (the typical margin of error beside its estimate):",
+        *(f"    {share:>6.0%}  {name}{place}" for share, name, place in worst),
+    ]
+
+
+def plainly(amount: Fraction) -> str:
+    """An amount as people write it: whole, a short fraction, or a rounded decimal."""
+    text = str(amount)
+    return text if len(text) <= SHOWN_DIGITS else f"{float(amount):.{SHOWN_DIGITS}g}"
+
+
+def rehearse(loaded: Loaded, place: Workplace, *, folder: Path, edition: str | None, as_json: bool) -> int:
+    """What a run would cost and find in the ledger. Nothing is reserved, and no file is opened."""
+    plan = plan_release(loaded, folder=folder, edition=edition)
+    books = place.open_ledger().books()
+    name = payer_of(plan)
+    policy = books.policies.get(name)
+    left = books.left(name) if policy is not None else None
+    own = policy is None and books.solo and loaded.spec.privacy.account is None
+    if as_json:
+        amount = None if left is None else {"currency": plan.currency, "amount": str(left)}
+        price = {"currency": plan.currency, "amount": str(plan.price)}
+        answer = {"run": None, "release": None, "charged": price, "left": amount, "guarantee": guarantee(plan)}
+        say(json.dumps(answer))
+        return OK
+    say(
+        f"{len(plan.queries)} queries for {plan.currency} {plainly(plan.price)} of the edition's {plainly(plan.budget)}."
+    )
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
+    if left is not None:
+        say(f"Account '{name[0]}' has {plainly(left)} left for '{name[1]}'.")
+    elif own:
+        say(f"The release is an account of its own and may spend {plainly(plan.budget)}, once.")
+    else:
+        say(f"Account '{name[0]}' has no budget for '{name[1]}': open it with margrave ledger grant.")
+    say("Nothing was reserved and no file was opened (--dry-run).")
+    return OK

@@ -1,0 +1,150 @@
+"""What persons do with a ledger: found it, make keys, open budgets, approve."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.terminal import HELD, OK, WRONG_INPUT, UserError, load_or_say, say
+from flows.workplace import Workplace
+
+if TYPE_CHECKING:
+    from flows.ledger.errors import Held
+
+PUBLIC = ".pub"
+
+
+def place_of(chosen: argparse.Namespace, beside: Path | None = None) -> Workplace:
+    """The ledger that a command names."""
+    return Workplace.chosen(ledger=chosen.ledger, beside=beside or Path())
+
+
+def init(chosen: argparse.Namespace) -> int:
+    """Founds a ledger."""
+    from flows.ledger.ledger import Ledger
+
+    place = place_of(chosen)
+    office = chosen.office or f"the office of {getpass.getuser()}"
+    founders = [read_public(path) for path in chosen.founder]
+    ledger = Ledger.found(place.ledger, office=office, founders=founders, solo=chosen.solo)
+    books = ledger.books()
+    say(f"Founded ledger {books.ledger} of {books.office} in {ledger.place}.")
+    if chosen.solo:
+        say("It is for one person: nothing needs approval, and every certificate will say so.")
+        say("Next: margrave run SPEC --data NAME=PATH")
+    else:
+        say(f"Approvals are given by {', '.join(key.person for key in books.keys.values())}.")
+        say("Next: margrave ledger grant SPEC --cap AMOUNT")
+    return OK
+
+
+def make_key(chosen: argparse.Namespace) -> int:
+    """Makes a signing key."""
+    from flows.ledger.keys import new_key, public_of, write_key
+
+    public = chosen.file.with_name(chosen.file.name + PUBLIC)
+    if chosen.file.exists() or public.exists():
+        raise UserError(f"there is a file {chosen.file} or {public} already; choose another name")
+    key = new_key()
+    try:
+        write_key(chosen.file, key)
+        text = json.dumps({"person": chosen.person, "role": chosen.role, "key": public_of(key)})
+        public.write_text(text + "\n", encoding="utf-8")
+    except OSError as fault:
+        raise UserError(f"{chosen.file} cannot be written: {fault.strerror}") from None
+    say(f"{chosen.file} is the private key of {chosen.person}: nobody else may have it. {public} goes to the ledger.")
+    return OK
+
+
+def read_public(path: Path) -> dict[str, str]:
+    """A person's public key, as `make_key` wrote it."""
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+        return {name: str(found[name]) for name in ("person", "role", "key")}
+    except OSError as fault:
+        raise UserError(f"{path} cannot be read: {fault.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise UserError(f"{path} is no public key; expected the .pub file that 'margrave ledger key' wrote") from None
+
+
+def grant(chosen: argparse.Namespace) -> int:
+    """Opens a budget."""
+    from flows.ledger.books import Policy
+    from flows.ledger.errors import Held
+    from flows.plan import plan_release
+    from flows.preparing import identity_of, payer_of
+    from release_specs.language.values import read_positive
+
+    loaded = load_or_say(chosen.spec, "Nothing was granted")
+    if loaded is None:
+        return WRONG_INPUT
+    try:
+        cap = read_positive(chosen.cap)
+    except ValueError as fault:
+        raise UserError(f"--cap: {fault}") from None
+    plan = plan_release(loaded, folder=chosen.spec.parent, edition=chosen.edition)
+    account, period = payer_of(plan)
+    policy = Policy(
+        account, period, plan.currency, cap, loaded.spec.privacy.budget.delta, identity_of(loaded.spec),
+        chosen.closes, chosen.to_spend, chosen.to_publish,
+    )  # fmt: skip
+    try:
+        place_of(chosen, chosen.spec.parent).open_ledger().grant(policy)
+    except Held as held:
+        return waiting(held)
+    say(f"Account '{account}' may spend {plan.currency} {cap} in '{period}', protecting {policy.identity}.")
+    return OK
+
+
+def enrol(chosen: argparse.Namespace) -> int:
+    """Enrols a key."""
+    from flows.ledger.errors import Held
+
+    found = read_public(chosen.file)
+    try:
+        place_of(chosen).open_ledger().enrol(person=found["person"], role=found["role"], public=found["key"])
+    except Held as held:
+        return waiting(held)
+    say(f"The key of {found['person']} ({found['role']}) is enrolled.")
+    return OK
+
+
+def revoke(chosen: argparse.Namespace) -> int:
+    """Revokes a key."""
+    from flows.ledger.errors import Held
+
+    ledger = place_of(chosen).open_ledger()
+    found = [key for key in ledger.books().keys.values() if key.public.startswith(chosen.key)]
+    if len(found) != 1:
+        raise UserError(f"{len(found)} enrolled keys begin with '{chosen.key}'; name one, see margrave ledger show")
+    try:
+        ledger.revoke(found[0].public)
+    except Held as held:
+        return waiting(held)
+    say(f"The key of {found[0].person} is revoked.")
+    return OK
+
+
+def approve(chosen: argparse.Namespace) -> int:
+    """Signs what waits."""
+    from flows.ledger.keys import read_key
+
+    ledger = place_of(chosen).open_ledger()
+    for subject, (act, would) in ledger.books().proposals.items():
+        if chosen.subject and subject.startswith(chosen.subject):
+            say(f"{act}:")
+            for name, value in would.items():
+                if not isinstance(value, list):
+                    say(f"  {name}: {value}")
+    act = ledger.approve(chosen.subject, read_key(chosen.key))
+    say(f"Approved: {act}. Who asked for it calls the same command again.")
+    return OK
+
+
+def waiting(held: Held) -> int:
+    """Says what an act waits for."""
+    say(f"Held: {held}")
+    return HELD

@@ -1,0 +1,42 @@
+"""The noise of a query as estimation knows it: a law of the mechanisms' room, with what error reports ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mechanisms.noise.laws import GaussianLaw, LaplaceLaw
+from mechanisms.noise.sampling import draw
+from mechanisms.noise.seeded import SeededBits
+
+SEEDS = 2**62
+"""Seeds of simulated draws lie below this."""
+
+
+@dataclass(frozen=True)
+class CellNoise:
+    """The law of the noise in one cell, with its exact variance."""
+
+    law: GaussianLaw | LaplaceLaw
+
+    @cached_property
+    def variance(self) -> float:
+        """The variance of a draw."""
+        return self.law.variance_of_draw()
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether sums of it are as good as normal."""
+        return isinstance(self.law, GaussianLaw)
+
+    def margin(self, confidence: Fraction) -> float:
+        """The least distance from zero that a draw keeps with this confidence."""
+        return float(self.law.margin(confidence))
+
+    def draw(self, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """So many seeded draws, for simulations around published tables; a release draws through its mechanism."""
+        return draw(self.law, size, SeededBits(int(rng.integers(SEEDS))))

@@ -1,0 +1,168 @@
+"""Before the data is opened: the spec is read and planned, and its price is reserved.
+
+What a run was opened for is kept in its private folder: a copy of the spec with its public files, and an order that
+says where everything is. From here on the run reads these copies, so that a spec edited meanwhile changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+from flows.code import code_digest
+from flows.ledger.books import Asked, Identity, Policy, PolicyName, Run
+from flows.ledger.chain import canonical, digest
+from flows.ledger.ledger import Ledger
+from flows.plan import Plan, plan_release
+from flows.terminal import UserError
+from flows.workplace import Workplace
+from release_specs.load import Loaded, load_spec
+from release_specs.spec import ReleaseSpec
+from reporting.spec_files import gather_spec, load_shipped, write_spec_files
+
+ORDER = "order.json"
+ONCE = "once"
+"""The period and edition of a release that has none."""
+WHOLE_ACCOUNT = "all editions"
+"""The period of an account whose editions divide one budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be released, and where: written once, read by every later step."""
+
+    run: str
+    edition: str | None
+    ledger: str
+    out: str
+    engine: str = "duckdb"
+    memory: int | None = None
+    master: str = "local[*]"
+    spill: str | None = None
+    reason: str = ""
+    """Why a version is issued after another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """Who started a run, and who wrote its spec: neither may approve it."""
+
+    started_by: str
+    author: str
+
+
+def payer_of(plan: Plan) -> PolicyName:
+    """The account and period that pay for a plan; without an account the release is one of its own."""
+    account, edition = plan.spec.privacy.account, plan.edition
+    if account is None:
+        return plan.spec.release.name, edition or ONCE
+    if account.editions is not None or edition is None:
+        return account.name, WHOLE_ACCOUNT
+    return account.name, edition[:4]
+
+
+def identity_of(spec: ReleaseSpec) -> Identity:
+    """Whom a spec protects, as part of a budget's identity."""
+    singles = spec.privacy.model_dump(mode="json")["singles"]
+    return Identity(spec.privacy.protect, spec.privacy.neighbours, canonical(singles) if singles is not None else "")
+
+
+def asked_for(plan: Plan, shipped: Mapping[str, bytes], persons: Persons) -> Asked:
+    """What the ledger is asked for a plan; `shipped` are the spec and its public files."""
+    account, period = payer_of(plan)
+    return Asked(
+        release=plan.spec.release.name,
+        account=account,
+        period=period,
+        edition=plan.edition or ONCE,
+        spec=digest({name: sha256(data).hexdigest() for name, data in shipped.items()}),
+        plan=plan.digest,
+        code=code_digest(),
+        price=plan.price,
+        exact=len(plan.exact),
+        author=persons.author,
+        started_by=persons.started_by,
+        to_spend=plan.spec.privacy.approvals.to_spend,
+        to_publish=plan.spec.privacy.approvals.to_publish,
+    )
+
+
+def prepare(spec: Path, place: Workplace, order: Order, *, data: Mapping[str, str], persons: Persons) -> Order:
+    """Reserves a release's price, or finds the run that has it; returns the order with its run.
+
+    `order` says everything but the run. No record is read.
+    """
+    loaded = load_spec(spec)
+    plan = plan_release(loaded, folder=spec.parent, edition=order.edition)
+    ledger = place.open_ledger()
+    shipped = gather_spec(spec)
+    asked = asked_for(plan, shipped, persons)
+    known = ledger.books().open_run(asked.release, asked.edition)
+    if known is not None:
+        require_same(known, asked)
+        run = known.id
+    else:
+        _open_own_account(ledger, plan)
+        run = secrets.token_hex(4)
+        ledger.reserve(run, asked, identity_of(loaded.spec))
+    found = replace(order, run=run, edition=plan.edition, ledger=place.ledger)
+    _keep(place, found, shipped)
+    if data:
+        place.note_dataset(run, data)
+    return found
+
+
+def require_same(known: Run, asked: Asked) -> None:
+    """Refuses to go on with a run under another spec, plan or version."""
+    for part, word in (("spec", "spec or its public files"), ("plan", "plan"), ("code", "version of Margrave")):
+        if getattr(known.asked, part) != getattr(asked, part) and known.state != "published":
+            raise UserError(
+                f"edition '{asked.edition}' of '{asked.release}' belongs to run {known.id}, which is {known.state} under "
+                f"another {word}. Finish it as it was with: margrave resume {known.id}; or, where nothing was charged, "
+                f"give it up with: margrave ledger release {known.id}"
+            )
+
+
+def _open_own_account(ledger: Ledger, plan: Plan) -> None:
+    """One person may spend a release's own budget, once an edition, without granting it first."""
+    books, name = ledger.books(), payer_of(plan)
+    if books.solo and plan.spec.privacy.account is None and name not in books.policies:
+        own = identity_of(plan.spec)
+        ledger.grant(Policy(*name, plan.currency, plan.budget, plan.spec.privacy.budget.delta, own, "", 0, 0))
+
+
+def _keep(place: Workplace, order: Order, shipped: Mapping[str, bytes]) -> None:
+    folder = place.run_folder(order.run)
+    if not (folder / ORDER).exists():
+        for name, data in shipped.items():
+            path = folder / "spec" / name
+            path.unlink(missing_ok=True)
+            write_spec_files(folder, {name: data})
+    aside = folder / f".{ORDER}"
+    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(asdict(order), file)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(folder / ORDER)
+
+
+def order_of(private: Path, run: str) -> tuple[Workplace, Order]:
+    """The order of a run in a private folder, and its workplace."""
+    path = private / "runs" / run / ORDER
+    if not path.exists():
+        raise UserError(f"there is no run '{run}' in {private}; see: margrave ledger show")
+    order = Order(**json.loads(path.read_text(encoding="utf-8")))
+    return Workplace(order.ledger, private), order
+
+
+def planned(place: Workplace, order: Order) -> tuple[Loaded, Plan]:
+    """The spec and plan of a run, from the copies in its private folder."""
+    folder = place.run_folder(order.run)
+    loaded = load_shipped(folder, order.edition)
+    return loaded, plan_release(loaded, folder=folder / "spec", edition=order.edition)

@@ -1,0 +1,139 @@
+"""The last step: tables that wait become a release, whole and signed, and the ledger knows it.
+
+The folder appears first, complete and verified; then the ledger's entry. A crash between the two leaves a release that
+the next call recognises as its own and enters.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from flows.code import versions
+from flows.estimating import Tell, forget_candidate, tables_digest
+from flows.ledger.books import Run
+from flows.ledger.errors import Refused
+from flows.ledger.ledger import Ledger
+from flows.plan import Plan, guarantee
+from flows.preparing import Order, planned
+from flows.stored import hash_of
+from flows.terminal import UserError
+from flows.workplace import CANDIDATE, Workplace
+from reporting.errors import ReleaseFault
+from reporting.folder import write_release
+from reporting.manifest import MANIFEST, Manifest, read_manifest
+
+RELEASES = "releases"
+"""Where releases go unless another folder is named: beside the spec."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A published release."""
+
+    folder: Path
+    version: int
+
+
+def publish(place: Workplace, ledger: Ledger, order: Order, *, tell: Tell) -> Release:
+    """Publishes the tables of a run. Raises `Held` while approvals are missing."""
+    known = ledger.books().runs[order.run]
+    candidate = place.run_folder(order.run) / CANDIDATE
+    if not candidate.exists():
+        raise Refused(
+            f"run {order.run} has no tables that wait for publication; go on with: margrave resume {order.run}"
+        )
+    tables = tables_digest(candidate)
+    ledger.require_approved_publication(order.run, tables)
+    version = len(known.versions) + 1
+    target = target_of(order, known, version)
+    _require_folder(target.parent)
+    if not (target.exists() and _is_ours(target, order.run, version)):
+        tell("publishing")
+        _write(place, ledger, order, target=target, version=version)
+    ledger.publish(order.run, version=version, manifest=hash_of(target / MANIFEST), tables=tables)
+    forget_candidate(place, order.run)
+    return Release(target, version)
+
+
+def target_of(order: Order, known: Run, version: int) -> Path:
+    """The folder of a version of a release: its name, its edition, and its version from the second on."""
+    edition = f"-{order.edition}" if order.edition is not None else ""
+    return Path(order.out) / f"{known.asked.release}{edition}{f'-v{version}' if version > 1 else ''}"
+
+
+def _require_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise UserError(f"{folder} cannot be made: {fault.strerror}; choose another --out") from None
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"{folder} cannot be written to; choose another --out")
+
+
+def _is_ours(target: Path, run: str, version: int) -> bool:
+    try:
+        found = read_manifest(target)
+    except ReleaseFault:
+        return False
+    return (found.run, found.version) == (run, version)
+
+
+def _write(place: Workplace, ledger: Ledger, order: Order, *, target: Path, version: int) -> None:
+    _, plan = planned(place, order)
+    known, books = ledger.books().runs[order.run], ledger.books()
+    manifest = Manifest(
+        name=plan.spec.release.name,
+        title=plan.spec.release.title,
+        edition=plan.edition,
+        version=version,
+        run=order.run,
+        published=datetime.now(UTC).isoformat(timespec="seconds"),
+        code=versions(),
+        plan={**plan.as_data(), "guarantee": guarantee(plan)},
+        ledger=_account_of(ledger, plan, known) | ({"reissued_because": order.reason} if order.reason else {}),
+        measured=measured_in(plan),
+    )
+
+    def fill(aside: Path) -> None:
+        shutil.copytree(place.run_folder(order.run) / CANDIDATE, aside, dirs_exist_ok=True)
+
+    def sign(message: bytes) -> Mapping[str, Any]:
+        return {"office": books.office, "key": books.office_key, "signature": ledger.office_signature(message)}
+
+    write_release(target, manifest, fill=fill, sign=sign)
+
+
+def measured_in(plan: Plan) -> tuple[tuple[str, str | None], ...]:
+    """Every tally and level of which a release holds numbers."""
+    noisy = [(one.tally.name, one.level) for one in plan.queries]
+    return (*noisy, *((tally.name, level) for tally in plan.exact for level in tally.levels or (None,)))
+
+
+def _account_of(ledger: Ledger, plan: Plan, known: Run) -> dict[str, Any]:
+    """What the certificate says of the ledger: the account after this release, who approved, and the anchor."""
+    books, name = ledger.books(), known.asked.policy
+    policy = books.policies[name]
+    spending = known.spend_subject(policy)
+    return {
+        "anchor": ledger.anchor().as_data(),
+        "account": known.asked.account,
+        "period": known.asked.period,
+        "currency": policy.currency,
+        "cap": str(policy.cap),
+        "charged": str(known.spent),
+        "left": str(books.left(name)),
+        "all_time": str(books.all_time(known.asked.account)),
+        "attempts": known.attempts,
+        "rejected": sum(run.rejected is not None for run in books.runs.values() if run.asked.account == name[0]),
+        "dataset": known.dataset,
+        "stored": known.stored.sha256 if known.stored is not None else None,
+        "solo": books.solo,
+        "approved_to_spend": list(books.approvers(spending, at=books.last_at, excluded=known.asked.involved)),
+        "looked_first": sum(one["release"] == plan.spec.release.name for one in books.looks),
+    }

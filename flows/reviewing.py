@@ -1,0 +1,83 @@
+"""The custodian's review: finished tables beside the truth, inside the private folder, and a decision.
+
+The comparison is confidential like the microdata. What leaves is the decision alone: approved, or rejected for one of
+a few reasons, which the account's next certificates count.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from flows.estimating import Tell, forget_candidate, tables_of
+from flows.ledger.errors import Refused
+from flows.ledger.ledger import Ledger
+from flows.preparing import Order, planned
+from flows.workplace import Workplace
+from reporting.replay import MadeTables
+from tabulation.counts import ExactCounts
+from tabulation.tabulate import Work, dataset_fingerprint, open_dataset, tabulate
+
+COMPARISON = "comparison.csv"
+COLUMNS = ("tally", "level", "cells", "total_true", "total_published", "mean_off", "most_off", "expected_deviation")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One tally at one level beside the truth."""
+
+    tally: str
+    level: str
+    cells: int
+    total_true: int
+    total_published: int
+    mean_off: float
+    most_off: int
+    expected_deviation: float
+
+
+def compare(place: Workplace, ledger: Ledger, order: Order, *, data: Mapping[str, str], tell: Tell) -> Path:
+    """Writes how far the tables of a run are from the truth, for the custodian alone; returns the file."""
+    _, plan = planned(place, order)
+    sources = open_dataset(plan.spec, plan.domain, data)
+    if not ledger.is_dataset(order.run, dataset_fingerprint(sources, ledger.fingerprint_key())):
+        raise Refused(f"these are not the files that run {order.run} was made from")
+    work = Work(order.engine, Path(order.spill) if order.spill else None, order.memory, order.master)
+    truth = tabulate(
+        plan.spec, plan.domain, sources, key=ledger.row_key(order.run), edition=plan.edition, tallies=plan.tallies,
+        work=work, tell=tell,
+    )  # fmt: skip
+    tell("comparing")
+    made = tables_of(place, ledger, order.run, plan)
+    path = place.run_folder(order.run) / COMPARISON
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for one in _compared(made, truth):
+            writer.writerow([getattr(one, name) for name in COLUMNS])
+    return path
+
+
+def _compared(made: MadeTables, truth: Mapping[str, ExactCounts]) -> Iterator[Compared]:
+    for tally in made.estimated.problem.tallies:
+        for level in tally.levels or (None,):
+            true, shown = truth[tally.name].dense(level), made.estimated.value(tally, level)
+            off = np.abs(shown - true)
+            deviation = float(made.estimated.deviation(tally, level).mean())
+            yield Compared(
+                tally.name, level or "", off.size, int(true.sum()), int(shown.sum()), round(float(off.mean()), 3),
+                int(off.max(initial=0)), round(deviation, 3),
+            )  # fmt: skip
+
+
+def decide(place: Workplace, ledger: Ledger, run: str, *, by: str, reason: str) -> None:
+    """Records the decision; a rejected release is never published, and a new draw is a new charge."""
+    ledger.review(run, by=by, reason=reason)
+    (place.run_folder(run) / COMPARISON).unlink(missing_ok=True)
+    if reason:
+        forget_candidate(place, run)
