@@ -92,15 +92,15 @@ def _signature(manifest: Manifest, ledger: Ledger | None) -> Check:
 def _charges(folder: Path) -> Iterator[Charge]:
     """The charges, as the measurement files tell them."""
     from mechanisms.catalogue import read_charge
-    from release_specs.tallies import tallies_of
+    from release_specs.measured import tallies_of_edition
     from reporting.errors import ReleaseFault
     from reporting.manifest import read_manifest
     from reporting.measurement_files import read_measurements
-    from reporting.spec_files import load_shipped
+    from reporting.spec_files import FOLDER, load_shipped
 
     try:
         loaded = load_shipped(folder, read_manifest(folder).edition)
-        stored = read_measurements(folder, tallies_of(loaded.spec, loaded.domain))
+        stored = read_measurements(folder, tallies_of_edition(loaded, folder / FOLDER))
         for one in stored.values():
             if not one.is_exact:
                 yield read_charge(dict(one.described["charge"]))
@@ -151,7 +151,7 @@ def _against(ledger: Ledger, folder: Path, manifest: Manifest, charges: list[Cha
 
 
 def _replay(chosen: argparse.Namespace) -> int:
-    from flows.plan import noise_of
+    from flows.planning.noise import noise_of
     from reporting.check_release import Check
     from reporting.errors import ReleaseFault
     from reporting.replay import replay

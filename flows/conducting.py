@@ -15,6 +15,7 @@ from flows.server import enter, in_use, start_early
 from flows.terminal import HELD, NOT_SO, OK, Stages, UserError, say, tell
 from flows.workplace import Workplace
 from reporting.errors import ReleaseFault
+from reporting.manifest import MANIFEST, read_manifest
 from tabulation.errors import MicrodataError
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def _told(place: Workplace, order: Order, *, release: str | None, held: str | No
     left = {"currency": books.policies[known.asked.policy].currency, "amount": str(books.left(known.asked.policy))}
     charged = {"currency": left["currency"], "amount": str(known.spent)}
     if as_json:
-        answer = {"run": order.run, "release": release, "charged": charged, "left": left, "guarantee": guarantee(plan)}
+        promised = _guarantee(plan, release)
+        answer = {"run": order.run, "release": release, "charged": charged, "left": left, "guarantee": promised}
         say(json.dumps(answer if held is None else {**answer, "held": held}))
     else:
         for line in _lines(order, plan, books, release=release, held=held):
@@ -100,7 +102,7 @@ def _lines(order: Order, plan: Plan, books: Books, *, release: str | None, held:
     policy = books.policies[known.asked.policy]
     if held is not None:
         return [f"Held: {held}", f"Then go on with: margrave resume {order.run}"]
-    found = guarantee(plan)
+    found = _guarantee(plan, release)
     delta = f" at delta {float(plan.delta):g}" if plan.delta is not None else ""
     again = f", drawn again {known.attempts - 1} times after a crash" if known.attempts > 1 else ""
     lines = [
@@ -112,6 +114,13 @@ def _lines(order: Order, plan: Plan, books: Books, *, release: str | None, held:
     if release is not None:
         lines += least_reliable(Path(release))
     return lines
+
+
+def _guarantee(plan: Plan, release: str | None) -> dict[str, Any]:
+    """What a release guarantees: as it says itself, where there is one."""
+    if release is not None and (Path(release) / MANIFEST).exists():
+        return dict(read_manifest(Path(release)).plan["guarantee"])
+    return guarantee(plan)
 
 
 def least_reliable(release: Path, most: int = 5) -> list[str]:

@@ -22,10 +22,8 @@ from flows.preparing import Order, planned
 from flows.stored import read_stored
 from flows.workplace import CANDIDATE, Workplace
 from reporting.manifest import hashes_of
-from reporting.measurement_files import write_measurements
 from reporting.replay import MadeTables, make_tables
 from reporting.spec_files import FOLDER as SPEC
-from reporting.spec_files import write_spec_files
 
 Tell = Callable[[str], None]
 
@@ -69,11 +67,9 @@ def tables_digest(folder: Path) -> str:
 
 
 def _write(out: Path, spec: Path, plan: Plan, made: MadeTables) -> None:
-    made.write(out)
     described = {(one.tally.name, one.level): _described(one.charge.as_data()) for one in plan.queries}
-    write_measurements(out, made.measurements, made.exact, described=described)
-    files = {path.relative_to(spec).as_posix(): path.read_bytes() for path in spec.rglob("*") if path.is_file()}
-    write_spec_files(out, files)
+    shipped = {path.relative_to(spec).as_posix(): path.read_bytes() for path in spec.rglob("*") if path.is_file()}
+    made.write_release(out, spec=shipped, described=described)
 
 
 def _described(charge: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from flows.planning.noise import CellNoise
 from flows.planning.purse import edition_of, purses_of
 from flows.planning.shapes import attributes_of, relation_of, unit_of
 from flows.planning.spending import Spending, spend_budget
-from flows.planning.wishes import draft_of, tallies_to_publish, wishes_of
+from flows.planning.wishes import tallies_to_publish, wishes_of
 from mechanisms.charge import Charge
 from mechanisms.choose import Currency
 from mechanisms.discrete_gaussian import DiscreteGaussian
@@ -29,6 +29,7 @@ from mechanisms.discrete_laplace import DiscreteLaplace
 from release_specs.domain import Domain
 from release_specs.load import Loaded
 from release_specs.meanings import Meanings
+from release_specs.measured import draft_of
 from release_specs.spec import ReleaseSpec
 from release_specs.tallies import EXACT, Tally
 

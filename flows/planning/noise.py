@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mechanisms.catalogue import rebuild
+from mechanisms.discrete_gaussian import DiscreteGaussian
+from mechanisms.discrete_laplace import DiscreteLaplace
 from mechanisms.noise.laws import GaussianLaw, LaplaceLaw
 from mechanisms.noise.sampling import draw
 from mechanisms.noise.seeded import SeededBits
@@ -40,3 +45,12 @@ class CellNoise:
     def draw(self, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """So many seeded draws, for simulations around published tables; a release draws through its mechanism."""
         return draw(self.law, size, SeededBits(int(rng.integers(SEEDS))))
+
+
+def noise_of(described: Mapping[str, Any]) -> CellNoise:
+    """The noise of a measurement in a release, from its `mechanism` and `parameters`. Raises `ValueError`."""
+    parameters = {str(name): Fraction(str(value)) for name, value in described["parameters"].items()}
+    mechanism = rebuild(str(described["mechanism"]), parameters)
+    if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
+        raise ValueError(f"{mechanism.name} does not add noise to every cell")
+    return CellNoise(mechanism.law)

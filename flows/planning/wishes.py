@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
 from flows.planning.shapes import sensitivity_of, shape_of
 from flows.planning.shares import WHOLE, Wish
 from flows.terminal import UserError
 from release_specs.checks.draft import Draft
 from release_specs.checks.spend import measured_levels
-from release_specs.domain import Domain
 from release_specs.meanings import Meanings
-from release_specs.reading.public_files import PublicFiles
+from release_specs.measured import tallies_at_all_levels
 from release_specs.spec import ReleaseSpec
-from release_specs.tallies import EXACT, Tally, tallies_of
-
-
-def draft_of(spec: ReleaseSpec, domain: Domain, *, folder: Path, edition: str | None) -> Draft:
-    """The spec of one edition beside its public files: what checks look at, and the plan too."""
-    release = spec.release.model_copy(update={"edition": edition})
-    of_edition = spec.model_copy(update={"release": release})
-    return Draft(of_edition, domain, PublicFiles(folder), frozenset(), lambda _: 0)
+from release_specs.tallies import EXACT, Tally
 
 
 def tallies_to_publish(draft: Draft) -> list[Tally]:
     """Every tally of a spec, with the levels at which it is published or measured, from the whole down."""
     _refuse_what_cannot_be_released(draft.spec)
-    found = [
-        tally if tally.table == EXACT else _with_measured_levels(draft, tally)
-        for tally in tallies_of(draft.spec, draft.domain)
-    ]
+    found = tallies_at_all_levels(draft)
     for name, table in draft.spec.tables.items():
         known = {level for tally in found if tally.table == name for level in tally.levels or (WHOLE,)}
         lost = [] if table.is_free else [level for level in measured_levels(draft, name) if level not in known]
@@ -49,13 +36,6 @@ def _refuse_what_cannot_be_released(spec: ReleaseSpec) -> None:
             raise UserError(f"tables.{name}: randomised response cannot be released yet; write mechanism: auto")
         if table.most_common is not None:
             raise UserError(f"tables.{name}: the most common code cannot be released yet; count by it instead")
-
-
-def _with_measured_levels(draft: Draft, tally: Tally) -> Tally:
-    if tally.spine is None:
-        return tally
-    wanted = {*tally.levels, *measured_levels(draft, tally.table)}
-    return replace(tally, levels=tuple(level for level in tally.spine.levels if level in wanted))
 
 
 def wishes_of(draft: Draft, meanings: Meanings, tallies: Sequence[Tally]) -> list[Wish]:
