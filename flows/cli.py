@@ -22,6 +22,7 @@ from flows.inspecting import add_custodian_verbs
 from flows.ledger.errors import Held, LedgerError, NoLedger
 from flows.pricing import add_pricing_verbs
 from flows.running import add_release_verbs
+from flows.serving import add_server_verbs
 from flows.terminal import HELD, NOT_SO, OK, WRONG_INPUT, UserError
 from release_specs.diagnostics import did_you_mean
 
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     add_ledger_verbs(verbs)
     add_release_verbs(verbs)
     add_checking_verbs(verbs)
+    add_server_verbs(verbs)
     return parser
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimation.errors import EstimationError
+from flows.job import Job
 from flows.plan import guarantee, plan_release
-from flows.preparing import payer_of, planned
+from flows.preparing import payer_of
 from flows.server import enter, in_use, start_early
 from flows.terminal import HELD, NOT_SO, OK, Stages, UserError, say, tell
 from flows.workplace import Workplace
@@ -19,7 +20,6 @@ from reporting.manifest import MANIFEST, read_manifest
 from tabulation.errors import MicrodataError
 
 if TYPE_CHECKING:
-    from flows.ledger.books import Books
     from flows.plan import Plan
     from flows.preparing import Order
     from release_specs.load import Loaded
@@ -30,27 +30,25 @@ SHOWN_DIGITS = 6
 def conduct(place: Workplace, prepare: Callable[[], Order], *, as_json: bool) -> int:
     """Prepares a run while the server starts, then measures and publishes it on Prefect."""
     early = start_early()
-    order = prepare()
-    run = order.run
-    published = place.open_ledger().books().runs[run].versions
-    if published:
-        return _told(place, order, release=None, held=None, as_json=as_json)
+    job = Job(place, prepare())
+    if job.known.versions:
+        return _told(job, release=None, held=None, as_json=as_json)
     try:
-        release, held = _through_prefect(place, order, early.wait(tell), as_json=as_json)
+        release, held = _through_prefect(job, early.wait(tell), as_json=as_json)
     except KeyboardInterrupt:
-        tell(f"Stopped. {standing(place, run)}")
+        tell(f"Stopped. {standing(job)}")
         raise
     except MicrodataError as fault:
-        raise UserError(f"microdata refused [{fault.code}]: {fault}. {standing(place, run)}") from None
+        raise UserError(f"microdata refused [{fault.code}]: {fault}. {standing(job)}") from None
     except (EstimationError, ReleaseFault) as fault:
-        tell(f"margrave: {fault}. {standing(place, run)}")
+        tell(f"margrave: {fault}. {standing(job)}")
         return NOT_SO
-    return _told(place, order, release=release, held=held, as_json=as_json)
+    return _told(job, release=release, held=held, as_json=as_json)
 
 
-def standing(place: Workplace, run: str) -> str:
+def standing(job: Job) -> str:
     """Where a run that did not end stands, and what to do."""
-    state = place.open_ledger().books().runs[run].state
+    state, run = job.known.state, job.run
     if state == "released":
         return "Nothing was charged: mend the files and run again."
     if state in ("reserved", "identified"):
@@ -60,7 +58,7 @@ def standing(place: Workplace, run: str) -> str:
     return f"Run {run} is paid and its measurements are kept; go on with: margrave resume {run}"
 
 
-def _through_prefect(place: Workplace, order: Order, api: Any, *, as_json: bool) -> tuple[str | None, str | None]:
+def _through_prefect(job: Job, api: Any, *, as_json: bool) -> tuple[str | None, str | None]:
     """The release's folder, or what it is held for."""
     enter(api)
     from flows.release import measure_release, publish_release, telling
@@ -68,47 +66,46 @@ def _through_prefect(place: Workplace, order: Order, api: Any, *, as_json: bool)
     with in_use(api), Stages() as stages:
         token = telling.set((lambda _: None) if as_json else stages.tell)
         try:
-            found = measure_release(order.run, str(place.private.resolve()))
+            private = str(job.place.private.resolve())
+            found = measure_release(job.run, private)
             if found["held"] is None:
-                found = publish_release(order.run, str(place.private.resolve()))
+                found = publish_release(job.run, private)
         finally:
             telling.reset(token)
     return found.get("release"), found["held"]
 
 
-def _told(place: Workplace, order: Order, *, release: str | None, held: str | None, as_json: bool) -> int:
+def _told(job: Job, *, release: str | None, held: str | None, as_json: bool) -> int:
     """The last words of a run."""
     from flows.publishing import target_of
 
-    _, plan = planned(place, order)
-    books = place.open_ledger().books()
-    known = books.runs[order.run]
+    books, known = job.ledger.books(), job.known
     if known.versions and release is None:
-        release = str(target_of(order, known, len(known.versions)))
+        release = str(target_of(job, len(known.versions)))
     left = {"currency": books.policies[known.asked.policy].currency, "amount": str(books.left(known.asked.policy))}
     charged = {"currency": left["currency"], "amount": str(known.spent)}
     if as_json:
-        promised = _guarantee(plan, release)
-        answer = {"run": order.run, "release": release, "charged": charged, "left": left, "guarantee": promised}
+        promised = _guarantee(job.plan, release)
+        answer = {"run": job.run, "release": release, "charged": charged, "left": left, "guarantee": promised}
         say(json.dumps(answer if held is None else {**answer, "held": held}))
     else:
-        for line in _lines(order, plan, books, release=release, held=held):
+        for line in _lines(job, release=release, held=held):
             say(line)
     return OK if held is None else HELD
 
 
-def _lines(order: Order, plan: Plan, books: Books, *, release: str | None, held: str | None) -> list[str]:
-    known = books.runs[order.run]
+def _lines(job: Job, *, release: str | None, held: str | None) -> list[str]:
+    books, known, plan = job.ledger.books(), job.known, job.plan
     policy = books.policies[known.asked.policy]
     if held is not None:
-        return [f"Held: {held}", f"Then go on with: margrave resume {order.run}"]
+        return [f"Held: {held}", f"Then go on with: margrave resume {job.run}"]
     found = _guarantee(plan, release)
     delta = f" at delta {float(plan.delta):g}" if plan.delta is not None else ""
     again = f", drawn again {known.attempts - 1} times after a crash" if known.attempts > 1 else ""
+    left = f"{plainly(books.left(policy.name))} of {plainly(policy.cap)} left"
     lines = [
         f"Released: {release}",
-        f"  charged   {policy.currency} {plainly(known.spent)} to account '{policy.account}' "
-        f"({policy.period}){again}; {plainly(books.left(policy.name))} of {plainly(policy.cap)} left",
+        f"  charged   {policy.currency} {plainly(known.spent)} to '{policy.account}' ({policy.period}){again}; {left}",
         f"  guarantee epsilon {found['epsilon']}{delta} for {found['protects']} ({found['conversion']})",
     ]
     if release is not None:
@@ -164,9 +161,8 @@ def rehearse(loaded: Loaded, place: Workplace, *, folder: Path, edition: str | N
         answer = {"run": None, "release": None, "charged": price, "left": amount, "guarantee": guarantee(plan)}
         say(json.dumps(answer))
         return OK
-    say(
-        f"{len(plan.queries)} queries for {plan.currency} {plainly(plan.price)} of the edition's {plainly(plan.budget)}."
-    )
+    cost = f"{plan.currency} {plainly(plan.price)}"
+    say(f"{len(plan.queries)} queries cost {cost} of the {plainly(plan.budget)} that this edition may spend.")
     for warning in plan.warnings:
         say(f"warning: {warning}")
     if left is not None:

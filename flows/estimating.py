@@ -13,51 +13,46 @@ from typing import Any
 
 from estimation.measurement import ExactNumbers, Measurement
 from estimation.problem import problem
+from flows.job import Job
 from flows.ledger.chain import digest
 from flows.ledger.errors import Refused
-from flows.ledger.ledger import Ledger
 from flows.measuring import exact_name, parts_of
 from flows.plan import Plan
-from flows.preparing import Order, planned
 from flows.stored import read_stored
-from flows.workplace import CANDIDATE, Workplace
+from flows.workplace import CANDIDATE
 from reporting.manifest import hashes_of
 from reporting.replay import MadeTables, make_tables
-from reporting.spec_files import FOLDER as SPEC
 
 Tell = Callable[[str], None]
 
 
-def estimate(place: Workplace, ledger: Ledger, order: Order, *, tell: Tell) -> str:
-    """Makes the tables of a run beside its measurements; returns the digest of every file, which approvals sign."""
-    folder = place.run_folder(order.run)
-    target = folder / CANDIDATE
-    if not target.exists():
-        _, plan = planned(place, order)
-        aside = folder / f".{CANDIDATE}"
+def estimate(job: Job, *, tell: Tell) -> str:
+    """Makes the tables of a job beside its measurements; returns the digest of every file, which approvals sign."""
+    if not job.candidate.exists():
+        aside = job.folder / f".{CANDIDATE}"
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(mode=0o700)
         tell("estimating")
-        made = tables_of(place, ledger, order.run, plan)
+        made = tables_of(job)
         tell("writing tables")
-        _write(aside, folder / SPEC, plan, made)
-        aside.replace(target)
-    return tables_digest(target)
+        _write(aside, job.spec, job.plan, made)
+        aside.replace(job.candidate)
+    return tables_digest(job.candidate)
 
 
-def tables_of(place: Workplace, ledger: Ledger, run: str, plan: Plan) -> MadeTables:
-    """The tables of a run, from its stored measurements."""
-    folder, stored = place.run_folder(run), ledger.books().runs[run].stored
+def tables_of(job: Job) -> MadeTables:
+    """The tables of a job, from its stored measurements."""
+    plan, stored = job.plan, job.known.stored
     if stored is None:
-        raise Refused(f"run {run} has no stored measurements; go on with: margrave resume {run}")
-    numbers = read_stored(folder, parts_of(plan), stored.sha256)
+        raise Refused(f"run {job.run} has no stored measurements; go on with: margrave resume {job.run}")
+    numbers = read_stored(job.folder, parts_of(plan), stored.sha256)
     measurements = [Measurement(one.tally, one.level, numbers[one.name], one.noise) for one in plan.queries]
     exact = [
         ExactNumbers(tally, level, numbers[exact_name(tally, level)])
         for tally in plan.exact
         for level in tally.levels or (None,)
     ]
-    found = problem(plan.spec, plan.domain, list(plan.tallies), folder=folder / SPEC)
+    found = problem(plan.spec, plan.domain, list(plan.tallies), folder=job.spec)
     return make_tables(found, plan.domain, measurements=measurements, exact=exact)
 
 
@@ -77,8 +72,7 @@ def _described(charge: dict[str, Any]) -> dict[str, Any]:
     return {"mechanism": mechanism["name"], "parameters": mechanism["parameters"], "charge": charge}
 
 
-def forget_candidate(place: Workplace, run: str) -> None:
+def forget_candidate(job: Job) -> None:
     """Removes the tables that waited, after they were published or rejected."""
-    shutil.rmtree(place.run_folder(run) / CANDIDATE, ignore_errors=True)
-    for left in place.run_folder(run).glob(f".{CANDIDATE}*"):
+    for left in (job.candidate, job.folder / f".{CANDIDATE}"):
         shutil.rmtree(left, ignore_errors=True)

@@ -61,6 +61,7 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
 
 
 def named_file(text: str) -> tuple[str, str]:
+    """NAME=PATH of the command line."""
     name, equals, place = text.partition("=")
     if not (name and equals and place):
         raise argparse.ArgumentTypeError("write NAME=PATH, for example persons=persons.parquet")

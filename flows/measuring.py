@@ -10,15 +10,15 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable, Iterator, Mapping
 
-from flows.ledger.ledger import Ledger
+from flows.job import Job
+from flows.ledger.books import ATTEMPTS
 from flows.plan import Plan, PlannedQuery
 from flows.stored import FILE, Integers, Part, hash_of, write_stored
-from flows.workplace import Workplace
 from mechanisms.randomness import Randomness
 from release_specs.tallies import Tally
 from tabulation.counts import ExactCounts
 from tabulation.errors import MicrodataError
-from tabulation.tabulate import Work, dataset_fingerprint, open_dataset, tabulate
+from tabulation.tabulate import dataset_fingerprint, open_dataset, tabulate
 
 BLOCK = 1 << 20
 """How many cells get their noise at a time."""
@@ -42,58 +42,49 @@ def exact_name(tally: Tally, level: str | None) -> str:
     return f"{tally.name}:{level or ''}"
 
 
-def measure(place: Workplace, ledger: Ledger, run: str, plan: Plan, *, work: Work, tell: Tell) -> None:
-    """Measures what a plan says, once. Raises `Held` while approvals are missing, `MicrodataError` for bad structure."""
-    folder = place.run_folder(run)
-    known = ledger.books().runs[run]
-    if known.stored is None and known.attempts and (folder / FILE).exists():
-        ledger.store(run, sha256=hash_of(folder / FILE), attempt=known.attempts)
-    if ledger.books().runs[run].stored is not None:
-        place.forget_dataset(run)
+def measure(job: Job, *, tell: Tell) -> None:
+    """Measures what a job's plan says, once. Raises `Held` without approvals, `MicrodataError` for bad structure."""
+    ledger, run = job.ledger, job.run
+    if job.known.stored is None and job.known.attempts and (job.folder / FILE).exists():
+        ledger.store(run, sha256=hash_of(job.folder / FILE), attempt=job.known.attempts)
+    if job.known.stored is not None:
+        job.place.forget_dataset(run)
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what is drawn and not stored is in memory only
     try:
-        counts = _count(place, ledger, run, plan, work=work, tell=tell)
+        counts = _count(job, tell)
     except MicrodataError:
-        if not known.charged:
+        if not job.known.charged:
             ledger.release(run)
-            place.forget_dataset(run)
+            job.place.forget_dataset(run)
         raise
     tell("paying")
-    _pay(ledger, run, plan)
+    if not job.known.charged or job.known.attempts >= ATTEMPTS * len(job.known.charged):
+        ledger.charge(run, job.plan.charges, price=job.plan.price)
     attempt = ledger.attempt(run)
     tell("drawing and storing")
-    digest = write_stored(folder, parts_of(plan), _drawn(plan, counts))
+    digest = write_stored(job.folder, parts_of(job.plan), _drawn(job.plan, counts))
     ledger.store(run, sha256=digest, attempt=attempt)
-    place.forget_dataset(run)
+    job.place.forget_dataset(run)
 
 
-def _count(
-    place: Workplace, ledger: Ledger, run: str, plan: Plan, *, work: Work, tell: Tell
-) -> Mapping[str, ExactCounts]:
+def _count(job: Job, tell: Tell) -> Mapping[str, ExactCounts]:
     tell("opening the microdata")
-    sources = open_dataset(plan.spec, plan.domain, place.dataset(run))
-    ledger.identify(run, dataset_fingerprint(sources, ledger.fingerprint_key()))
-    ledger.require_approved_spending(run)
+    plan, ledger = job.plan, job.ledger
+    sources = open_dataset(plan.spec, plan.domain, job.place.dataset(job.run))
+    ledger.identify(job.run, dataset_fingerprint(sources, ledger.fingerprint_key()))
+    if not job.known.charged:
+        ledger.require_approved_spending(job.run)
     return tabulate(
         plan.spec,
         plan.domain,
         sources,
-        key=ledger.row_key(run),
+        key=ledger.row_key(job.run),
         edition=plan.edition,
         tallies=plan.counted,
-        work=work,
+        work=job.work,
         tell=tell,
     )
-
-
-def _pay(ledger: Ledger, run: str, plan: Plan) -> None:
-    """Charges the run, unless that was done before a crash and attempts are left."""
-    from flows.ledger.books import ATTEMPTS
-
-    known = ledger.books().runs[run]
-    if not known.charged or known.attempts >= ATTEMPTS * len(known.charged):
-        ledger.charge(run, plan.charges, price=plan.price)
 
 
 def _drawn(plan: Plan, counts: Mapping[str, ExactCounts]) -> Iterator[Integers]:

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from flows.estimating import estimate
+from flows.job import Job
 from flows.measuring import Tell, measure
-from flows.preparing import Order, Persons, order_of, planned, prepare
+from flows.preparing import Order, Persons, prepare
 from flows.publishing import Release, publish
 from flows.workplace import Workplace
-from tabulation.tabulate import Work, tell_nobody
+from tabulation.tabulate import tell_nobody
 
 
 def release_once(
@@ -26,26 +27,11 @@ def release_once(
     """One release, from a written spec to published tables. A second call goes on where the first was interrupted."""
     me = getpass.getuser()
     asked = Order(run="", edition=edition, ledger=place.ledger, out=str(out.resolve()))
-    order = prepare(spec, place, asked, data=data, persons=Persons(me, me))
-    return finish(place, order)
+    return finish(Job(place, prepare(spec, place, asked, data=data, persons=Persons(me, me))))
 
 
-def finish(place: Workplace, order: Order, *, tell: Tell = tell_nobody) -> Release:
+def finish(job: Job, *, tell: Tell = tell_nobody) -> Release:
     """Every step after the reservation."""
-    measure_run(place, order, tell=tell)
-    ledger = place.open_ledger()
-    estimate(place, ledger, order, tell=tell)
-    return publish(place, ledger, order, tell=tell)
-
-
-def measure_run(place: Workplace, order: Order, *, tell: Tell) -> None:
-    """The confidential step of a run."""
-    _, plan = planned(place, order)
-    spill = Path(order.spill) if order.spill is not None else None
-    work = Work(order.engine, spill, order.memory, order.master)
-    measure(place, place.open_ledger(), order.run, plan, work=work, tell=tell)
-
-
-def order_from(private: str, run: str) -> tuple[Workplace, Order]:
-    """The order of a run, from the references that a flow is given."""
-    return order_of(Path(private), run)
+    measure(job, tell=tell)
+    estimate(job, tell=tell)
+    return publish(job, tell=tell)

@@ -21,9 +21,9 @@ from flows.ledger.ledger import Ledger
 from flows.plan import Plan, plan_release
 from flows.terminal import UserError
 from flows.workplace import Workplace
-from release_specs.load import Loaded, load_spec
+from release_specs.load import load_spec
 from release_specs.spec import ReleaseSpec
-from reporting.spec_files import gather_spec, load_shipped, write_spec_files
+from reporting.spec_files import gather_spec, write_spec_files
 
 ORDER = "order.json"
 ONCE = "once"
@@ -44,8 +44,6 @@ class Order:
     memory: int | None = None
     master: str = "local[*]"
     spill: str | None = None
-    reason: str = ""
-    """Why a version is issued after another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +120,9 @@ def require_same(known: Run, asked: Asked) -> None:
     for part, word in (("spec", "spec or its public files"), ("plan", "plan"), ("code", "version of Margrave")):
         if getattr(known.asked, part) != getattr(asked, part) and known.state != "published":
             raise UserError(
-                f"edition '{asked.edition}' of '{asked.release}' belongs to run {known.id}, which is {known.state} under "
-                f"another {word}. Finish it as it was with: margrave resume {known.id}; or, where nothing was charged, "
-                f"give it up with: margrave ledger release {known.id}"
+                f"edition '{asked.edition}' of '{asked.release}' belongs to run {known.id}, which is {known.state} "
+                f"under another {word}. Finish it as it was with: margrave resume {known.id}; "
+                f"or, where nothing was charged, give it up with: margrave ledger release {known.id}"
             )
 
 
@@ -159,10 +157,3 @@ def order_of(private: Path, run: str) -> tuple[Workplace, Order]:
         raise UserError(f"there is no run '{run}' in {private}; see: margrave ledger show")
     order = Order(**json.loads(path.read_text(encoding="utf-8")))
     return Workplace(order.ledger, private), order
-
-
-def planned(place: Workplace, order: Order) -> tuple[Loaded, Plan]:
-    """The spec and plan of a run, from the copies in its private folder."""
-    folder = place.run_folder(order.run)
-    loaded = load_shipped(folder, order.edition)
-    return loaded, plan_release(loaded, folder=folder / "spec", edition=order.edition)

@@ -16,14 +16,11 @@ from typing import Any
 
 from flows.code import versions
 from flows.estimating import Tell, forget_candidate, tables_digest
-from flows.ledger.books import Run
+from flows.job import Job
 from flows.ledger.errors import Refused
-from flows.ledger.ledger import Ledger
 from flows.plan import Plan, guarantee
-from flows.preparing import Order, planned
 from flows.stored import hash_of
 from flows.terminal import UserError
-from flows.workplace import CANDIDATE, Workplace
 from reporting.errors import ReleaseFault
 from reporting.folder import write_release
 from reporting.manifest import MANIFEST, Manifest, read_manifest
@@ -40,31 +37,30 @@ class Release:
     version: int
 
 
-def publish(place: Workplace, ledger: Ledger, order: Order, *, tell: Tell) -> Release:
-    """Publishes the tables of a run. Raises `Held` while approvals are missing."""
-    known = ledger.books().runs[order.run]
-    candidate = place.run_folder(order.run) / CANDIDATE
-    if not candidate.exists():
-        raise Refused(
-            f"run {order.run} has no tables that wait for publication; go on with: margrave resume {order.run}"
-        )
-    tables = tables_digest(candidate)
-    ledger.require_approved_publication(order.run, tables)
-    version = len(known.versions) + 1
-    target = target_of(order, known, version)
+def publish(job: Job, *, tell: Tell, reason: str = "") -> Release:
+    """Publishes the tables of a job; `reason` says why where an earlier version is corrected.
+
+    Raises `Held` while approvals are missing.
+    """
+    if not job.candidate.exists():
+        raise Refused(f"run {job.run} has no tables that wait for publication; go on with: margrave resume {job.run}")
+    tables = tables_digest(job.candidate)
+    job.ledger.require_approved_publication(job.run, tables)
+    version = len(job.known.versions) + 1
+    target = target_of(job, version)
     _require_folder(target.parent)
-    if not (target.exists() and _is_ours(target, order.run, version)):
+    if not (target.exists() and _is_ours(target, job.run, version)):
         tell("publishing")
-        _write(place, ledger, order, target=target, version=version)
-    ledger.publish(order.run, version=version, manifest=hash_of(target / MANIFEST), tables=tables)
-    forget_candidate(place, order.run)
+        _write(job, target=target, version=version, reason=reason)
+    job.ledger.publish(job.run, version=version, manifest=hash_of(target / MANIFEST), tables=tables)
+    forget_candidate(job)
     return Release(target, version)
 
 
-def target_of(order: Order, known: Run, version: int) -> Path:
+def target_of(job: Job, version: int) -> Path:
     """The folder of a version of a release: its name, its edition, and its version from the second on."""
-    edition = f"-{order.edition}" if order.edition is not None else ""
-    return Path(order.out) / f"{known.asked.release}{edition}{f'-v{version}' if version > 1 else ''}"
+    edition = f"-{job.order.edition}" if job.order.edition is not None else ""
+    return Path(job.order.out) / f"{job.known.asked.release}{edition}{f'-v{version}' if version > 1 else ''}"
 
 
 def _require_folder(folder: Path) -> None:
@@ -84,27 +80,26 @@ def _is_ours(target: Path, run: str, version: int) -> bool:
     return (found.run, found.version) == (run, version)
 
 
-def _write(place: Workplace, ledger: Ledger, order: Order, *, target: Path, version: int) -> None:
-    _, plan = planned(place, order)
-    known, books = ledger.books().runs[order.run], ledger.books()
+def _write(job: Job, *, target: Path, version: int, reason: str) -> None:
+    release, books = job.plan.spec.release, job.ledger.books()
     manifest = Manifest(
-        name=plan.spec.release.name,
-        title=plan.spec.release.title,
-        edition=plan.edition,
+        name=release.name,
+        title=release.title,
+        edition=job.plan.edition,
         version=version,
-        run=order.run,
+        run=job.run,
         published=datetime.now(UTC).isoformat(timespec="seconds"),
         code=versions(),
-        plan={**plan.as_data(), "guarantee": guarantee(plan)},
-        ledger=_account_of(ledger, plan, known) | ({"reissued_because": order.reason} if order.reason else {}),
-        measured=measured_in(plan),
+        plan={**job.plan.as_data(), "guarantee": guarantee(job.plan)},
+        ledger=_account_of(job) | ({"reissued_because": reason} if reason else {}),
+        measured=measured_in(job.plan),
     )
 
     def fill(aside: Path) -> None:
-        shutil.copytree(place.run_folder(order.run) / CANDIDATE, aside, dirs_exist_ok=True)
+        shutil.copytree(job.candidate, aside, dirs_exist_ok=True)
 
     def sign(message: bytes) -> Mapping[str, Any]:
-        return {"office": books.office, "key": books.office_key, "signature": ledger.office_signature(message)}
+        return {"office": books.office, "key": books.office_key, "signature": job.ledger.office_signature(message)}
 
     write_release(target, manifest, fill=fill, sign=sign)
 
@@ -115,13 +110,14 @@ def measured_in(plan: Plan) -> tuple[tuple[str, str | None], ...]:
     return (*noisy, *((tally.name, level) for tally in plan.exact for level in tally.levels or (None,)))
 
 
-def _account_of(ledger: Ledger, plan: Plan, known: Run) -> dict[str, Any]:
+def _account_of(job: Job) -> dict[str, Any]:
     """What the certificate says of the ledger: the account after this release, who approved, and the anchor."""
-    books, name = ledger.books(), known.asked.policy
+    books, known = job.ledger.books(), job.known
+    name = known.asked.policy
     policy = books.policies[name]
     spending = known.spend_subject(policy)
     return {
-        "anchor": ledger.anchor().as_data(),
+        "anchor": job.ledger.anchor().as_data(),
         "account": known.asked.account,
         "period": known.asked.period,
         "currency": policy.currency,
@@ -135,5 +131,5 @@ def _account_of(ledger: Ledger, plan: Plan, known: Run) -> dict[str, Any]:
         "stored": known.stored.sha256 if known.stored is not None else None,
         "solo": books.solo,
         "approved_to_spend": list(books.approvers(spending, at=books.last_at, excluded=known.asked.involved)),
-        "looked_first": sum(one["release"] == plan.spec.release.name for one in books.looks),
+        "looked_first": sum(one["release"] == known.asked.release for one in books.looks),
     }

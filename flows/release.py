@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from flows.estimating import estimate
+from flows import estimating, measuring, publishing
 from flows.guard import guarded, seal
+from flows.job import Job
 from flows.ledger.errors import Broken, Held, LedgerError, NoLedger, Refused
-from flows.pipeline import measure_run, order_from
-from flows.publishing import publish
 from flows.stored import StoredError
 from tabulation.tabulate import tell_nobody
 
@@ -36,22 +36,19 @@ seal()
 @guarded("measuring", tells=TELLS)
 def measure(run: str, private: str) -> None:
     """Records come in, noise goes on, stored measurements stay; nothing else leaves."""
-    place, order = order_from(private, run)
-    measure_run(place, order, tell=telling.get())
+    measuring.measure(Job.of(Path(private), run), tell=telling.get())
 
 
 @task(name="estimate", retries=0, cache_policy=NO_CACHE, persist_result=False, log_prints=False)
-def estimated(run: str, private: str) -> None:
+def estimate(run: str, private: str) -> None:
     """Stored measurements become tables that agree."""
-    place, order = order_from(private, run)
-    estimate(place, place.open_ledger(), order, tell=telling.get())
+    estimating.estimate(Job.of(Path(private), run), tell=telling.get())
 
 
 @task(name="publish", retries=0, cache_policy=NO_CACHE, persist_result=False, log_prints=False)
-def published(run: str, private: str) -> str:
+def publish(run: str, private: str) -> str:
     """Tables become a release, whole and verified; returns its folder."""
-    place, order = order_from(private, run)
-    return str(publish(place, place.open_ledger(), order, tell=telling.get()).folder)
+    return str(publishing.publish(Job.of(Path(private), run), tell=telling.get()).folder)
 
 
 @flow(name="measure-release", flow_run_name="measure-{run}", retries=0, persist_result=False, log_prints=False)
@@ -61,7 +58,7 @@ def measure_release(run: str, private: str) -> dict[str, Any]:
         measure(run, private)
     except Held as held:
         return {"held": str(held)}
-    estimated(run, private)
+    estimate(run, private)
     return {"held": None}
 
 
@@ -69,6 +66,6 @@ def measure_release(run: str, private: str) -> dict[str, Any]:
 def publish_release(run: str, private: str) -> dict[str, Any]:
     """From tables that wait to a release."""
     try:
-        return {"held": None, "release": published(run, private)}
+        return {"held": None, "release": publish(run, private)}
     except Held as held:
         return {"held": str(held), "release": None}

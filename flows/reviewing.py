@@ -15,13 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from flows.estimating import Tell, forget_candidate, tables_of
+from flows.job import Job
 from flows.ledger.errors import Refused
-from flows.ledger.ledger import Ledger
-from flows.preparing import Order, planned
-from flows.workplace import Workplace
 from reporting.replay import MadeTables
 from tabulation.counts import ExactCounts
-from tabulation.tabulate import Work, dataset_fingerprint, open_dataset, tabulate
+from tabulation.tabulate import dataset_fingerprint, open_dataset, tabulate
 
 COMPARISON = "comparison.csv"
 COLUMNS = ("tally", "level", "cells", "total_true", "total_published", "mean_off", "most_off", "expected_deviation")
@@ -41,20 +39,25 @@ class Compared:
     expected_deviation: float
 
 
-def compare(place: Workplace, ledger: Ledger, order: Order, *, data: Mapping[str, str], tell: Tell) -> Path:
-    """Writes how far the tables of a run are from the truth, for the custodian alone; returns the file."""
-    _, plan = planned(place, order)
+def compare(job: Job, *, data: Mapping[str, str], tell: Tell) -> Path:
+    """Writes how far the tables of a job are from the truth, for the custodian alone; returns the file."""
+    plan, ledger = job.plan, job.ledger
     sources = open_dataset(plan.spec, plan.domain, data)
-    if not ledger.is_dataset(order.run, dataset_fingerprint(sources, ledger.fingerprint_key())):
-        raise Refused(f"these are not the files that run {order.run} was made from")
-    work = Work(order.engine, Path(order.spill) if order.spill else None, order.memory, order.master)
+    if not ledger.is_dataset(job.run, dataset_fingerprint(sources, ledger.fingerprint_key())):
+        raise Refused(f"these are not the files that run {job.run} was made from")
     truth = tabulate(
-        plan.spec, plan.domain, sources, key=ledger.row_key(order.run), edition=plan.edition, tallies=plan.tallies,
-        work=work, tell=tell,
-    )  # fmt: skip
+        plan.spec,
+        plan.domain,
+        sources,
+        key=ledger.row_key(job.run),
+        edition=plan.edition,
+        tallies=plan.tallies,
+        work=job.work,
+        tell=tell,
+    )
     tell("comparing")
-    made = tables_of(place, ledger, order.run, plan)
-    path = place.run_folder(order.run) / COMPARISON
+    made = tables_of(job)
+    path = job.folder / COMPARISON
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -75,9 +78,9 @@ def _compared(made: MadeTables, truth: Mapping[str, ExactCounts]) -> Iterator[Co
             )  # fmt: skip
 
 
-def decide(place: Workplace, ledger: Ledger, run: str, *, by: str, reason: str) -> None:
+def decide(job: Job, *, by: str, reason: str) -> None:
     """Records the decision; a rejected release is never published, and a new draw is a new charge."""
-    ledger.review(run, by=by, reason=reason)
-    (place.run_folder(run) / COMPARISON).unlink(missing_ok=True)
+    job.ledger.review(job.run, by=by, reason=reason)
+    (job.folder / COMPARISON).unlink(missing_ok=True)
     if reason:
-        forget_candidate(place, run)
+        forget_candidate(job)

@@ -148,18 +148,16 @@ def _resume(chosen: argparse.Namespace) -> int:
 
 
 def _review(chosen: argparse.Namespace) -> int:
-    from flows.preparing import order_of
+    from flows.job import Job
     from flows.reviewing import compare, decide
 
-    place = Workplace.chosen(ledger=chosen.ledger, beside=Path())
-    ledger = place.open_ledger()
+    job = Job.of(Workplace.chosen(ledger=chosen.ledger, beside=Path()).private, chosen.run)
     if chosen.data:
-        _, order = order_of(place.private, chosen.run)
         with Stages() as stages:
-            path = compare(place, ledger, order, data=dict(chosen.data), tell=stages.tell)
+            path = compare(job, data=dict(chosen.data), tell=stages.tell)
         say(f"The comparison is confidential, for the custodian alone: {path}")
     if chosen.approve or chosen.reject:
-        decide(place, ledger, chosen.run, by=person_of(chosen), reason=chosen.reject or "")
+        decide(job, by=person_of(chosen), reason=chosen.reject or "")
         say(f"Run {chosen.run} is {'rejected: ' + chosen.reject if chosen.reject else 'approved by the custodian'}.")
     elif not chosen.data:
         raise UserError("name the confidential files with --data, or decide with --approve or --reject REASON")
@@ -167,16 +165,17 @@ def _review(chosen: argparse.Namespace) -> int:
 
 
 def _reissue(chosen: argparse.Namespace) -> int:
+    from flows.job import Job
     from flows.ledger.errors import Held
     from flows.reissuing import reissue
     from reporting.manifest import MANIFEST, read_manifest
 
     folder = Path(chosen.release)
     run = read_manifest(folder).run if (folder / MANIFEST).exists() else chosen.release
-    place = Workplace.chosen(ledger=chosen.ledger, beside=Path())
+    job = Job.of(Workplace.chosen(ledger=chosen.ledger, beside=Path()).private, run)
     with Stages() as stages:
         try:
-            made = reissue(place, place.open_ledger(), run, reason=chosen.reason, spec=chosen.spec, tell=stages.tell)
+            made = reissue(job, reason=chosen.reason, spec=chosen.spec, tell=stages.tell)
         except Held as held:
             say(f"Held: {held}")
             return HELD

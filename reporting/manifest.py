@@ -20,6 +20,8 @@ from reporting.errors import ReleaseFault
 from reporting.plain_json import canonical, indented, read_canonical
 
 MANIFEST = "manifest.json"
+SUPERSEDED = "superseded.json"
+"""The one file that is added to a release after its publication: which version took its place, and why."""
 FORMAT = 1
 DIGEST = re.compile(r"[0-9a-f]{64}")
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)")
@@ -133,6 +135,13 @@ def _require_inside(path: str) -> None:
         raise ValueError(f"'{path}' leads out of the release")
 
 
+def mark_superseded(folder: Path, *, by: str, reason: str) -> None:
+    """Marks a release that a later version takes the place of; its own files stay as they are."""
+    aside = folder.parent / f".{folder.name}.{SUPERSEDED}"
+    aside.write_bytes(indented({"by": by, "reason": reason}))
+    aside.replace(folder / SUPERSEDED)
+
+
 def hashes_of(folder: Path) -> dict[str, tuple[str, int]]:
     """Hash and size of every file in a folder but the manifest, by path. Raises `ReleaseFault` for what is no file."""
     found = {}
@@ -152,7 +161,7 @@ def check_hashes(folder: Path) -> list[str]:
         present.add(path)
         if fault is not None:
             faults.append(fault)
-        elif path == MANIFEST:
+        elif path in (MANIFEST, SUPERSEDED):
             continue
         elif path not in manifest.files:
             faults.append(f"{path} is not in the manifest; it was added after publication")

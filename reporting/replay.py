@@ -18,8 +18,8 @@ from estimation.release import Estimated, Progress, estimate_release
 from estimation.tables import Statistic, published_statistics
 from release_specs.domain import Domain
 from release_specs.load import Loaded
-from release_specs.spec import ReleaseSpec
 from release_specs.measured import tallies_of_edition
+from release_specs.spec import ReleaseSpec
 from reporting import hidden_cells, measurement_files, spec_files, table_files
 from reporting.errors import ReleaseFault
 from reporting.manifest import read_manifest

@@ -52,5 +52,5 @@ def noise_of(described: Mapping[str, Any]) -> CellNoise:
     parameters = {str(name): Fraction(str(value)) for name, value in described["parameters"].items()}
     mechanism = rebuild(str(described["mechanism"]), parameters)
     if not isinstance(mechanism, DiscreteLaplace | DiscreteGaussian):
-        raise ValueError(f"{mechanism.name} does not add noise to every cell")
+        raise ValueError(f"{mechanism.name} does not add noise to every cell")  # noqa: TRY004 - told like any other wrong value
     return CellNoise(mechanism.law)

@@ -16,7 +16,7 @@ from flows.cli import main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "release_specs" / "examples"
-VERBS = ("check", "convert", "explain", "init", "inspect", "schema", "synthesize")
+VERBS = ("check", "convert", "explain", "init", "inspect", "schema", "server", "synthesize")
 
 
 @pytest.mark.parametrize("verb", VERBS)

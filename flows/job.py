@@ -1,0 +1,69 @@
+"""A job: one run at its workplace, with everything its steps need, read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from flows.ledger.books import Run
+from flows.ledger.ledger import Ledger
+from flows.plan import Plan, plan_release
+from flows.preparing import Order, order_of
+from flows.workplace import CANDIDATE, Workplace
+from reporting.spec_files import FOLDER, load_shipped
+from tabulation.tabulate import Work
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a step of a run is given."""
+
+    place: Workplace
+    order: Order
+
+    @classmethod
+    def of(cls, private: Path, run: str) -> Job:
+        """The job of a run in a private folder."""
+        return cls(*order_of(private, run))
+
+    @property
+    def run(self) -> str:
+        """The run."""
+        return self.order.run
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The ledger."""
+        return self.place.open_ledger()
+
+    @property
+    def known(self) -> Run:
+        """How far the run came, by the ledger."""
+        return self.ledger.books().runs[self.run]
+
+    @property
+    def folder(self) -> Path:
+        """The run's private folder."""
+        return self.place.run_folder(self.run)
+
+    @property
+    def spec(self) -> Path:
+        """The folder with the run's copies of the spec and its public files."""
+        return self.folder / FOLDER
+
+    @property
+    def candidate(self) -> Path:
+        """The folder of tables that wait to be published."""
+        return self.folder / CANDIDATE
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan, from the run's copies."""
+        return plan_release(load_shipped(self.folder, self.order.edition), folder=self.spec, edition=self.order.edition)
+
+    @property
+    def work(self) -> Work:
+        """What reads the confidential files."""
+        spill = Path(self.order.spill) if self.order.spill is not None else None
+        return Work(self.order.engine, spill, self.order.memory, self.order.master)
