@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.keyholders import place_of
-from flows.terminal import NOT_SO, OK, UserError, say
+from flows.terminal import NOT_SO, OK, UserError, plainly, say
 
 if TYPE_CHECKING:
     from flows.ledger.anchor import Anchor
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 OF_ACCOUNTS = ("account", "period", "currency", "cap", "spent", "reserved", "left", "all_time")
 OF_RUNS = ("run", "release", "edition", "state", "spent", "attempts", "versions")
+FRACTION = re.compile(r"\d+/\d+")
 DONE = ("published", "released", "rejected")
 
 
@@ -94,10 +97,16 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[dict[str, Any]], n
     """Rows under their column names, each as wide as it must be."""
     if not rows:
         return [f"{title}: {none}", ""]
-    cells = [[name.replace("_", " ") for name in columns], *[[str(row[name]) for name in columns] for row in rows]]
+    cells = [[name.replace("_", " ") for name in columns], *[[_shown(row[name]) for name in columns] for row in rows]]
     widths = [max(len(line[place]) for line in cells) for place in range(len(columns))]
     shown = ["  " + "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in cells]
     return [title, *(line.rstrip() for line in shown), ""]
+
+
+def _shown(value: object) -> str:
+    """A value in a table; a long fraction as a decimal, as people read it."""
+    text = str(value)
+    return plainly(Fraction(text)) if FRACTION.fullmatch(text) else text
 
 
 def verify(chosen: argparse.Namespace) -> int:
@@ -128,7 +137,8 @@ def read_anchor(path: Path) -> Anchor:
 
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
-        return Anchor.from_data(found.get("anchor", found))
+        is_manifest = isinstance(found, dict) and isinstance(found.get("ledger"), dict)
+        return Anchor.from_data(found["ledger"].get("anchor") if is_manifest else found)
     except OSError as fault:
         raise UserError(f"{path} cannot be read: {fault.strerror}") from None
     except (ValueError, AttributeError) as fault:

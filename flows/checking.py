@@ -180,5 +180,5 @@ def _answer(chosen: argparse.Namespace, checks: list[Any]) -> int:
         say(json.dumps({"ok": ok, "checks": listed}, indent=2))
     else:
         for one in checks:
-            say(f"{'ok    ' if one.ok else 'FAILED'}  {one.name}: {one.detail}")
+            say(f"{'ok    ' if one.ok else 'FAILED'}  {one.name}: {one.detail or 'holds'}")
     return OK if ok else NOT_SO

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from flows.job import Job
 from flows.plan import guarantee, plan_release
 from flows.preparing import payer_of
 from flows.server import enter, in_use, start_early
-from flows.terminal import HELD, NOT_SO, OK, Stages, UserError, say, tell
+from flows.terminal import HELD, NOT_SO, OK, Stages, UserError, plainly, say, tell
 from flows.workplace import Workplace
 from reporting.errors import ReleaseFault
 from reporting.manifest import MANIFEST, read_manifest
@@ -24,13 +23,11 @@ if TYPE_CHECKING:
     from flows.preparing import Order
     from release_specs.load import Loaded
 
-SHOWN_DIGITS = 6
-
 
 def conduct(place: Workplace, prepare: Callable[[], Order], *, as_json: bool) -> int:
     """Prepares a run while the server starts, then measures and publishes it on Prefect."""
     early = start_early()
-    job = Job(place, prepare())
+    job = Job.of(place.private, prepare().run)
     if job.known.versions:
         return _told(job, release=None, held=None, as_json=as_json)
     try:
@@ -139,12 +136,6 @@ def least_reliable(release: Path, most: int = 5) -> list[str]:
         "  least sure (the typical margin of error beside its estimate):",
         *(f"    {share:>6.0%}  {name}{place}" for share, name, place in worst),
     ]
-
-
-def plainly(amount: Fraction) -> str:
-    """An amount as people write it: whole, a short fraction, or a rounded decimal."""
-    text = str(amount)
-    return text if len(text) <= SHOWN_DIGITS else f"{float(amount):.{SHOWN_DIGITS}g}"
 
 
 def rehearse(loaded: Loaded, place: Workplace, *, folder: Path, edition: str | None, as_json: bool) -> int:

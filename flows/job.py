@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from flows.ledger.books import Run
@@ -22,10 +22,11 @@ class Job:
     place: Workplace
     order: Order
 
-    @classmethod
-    def of(cls, private: Path, run: str) -> Job:
-        """The job of a run in a private folder."""
-        return cls(*order_of(private, run))
+    @staticmethod
+    @lru_cache(maxsize=2)
+    def of(private: Path, run: str) -> Job:
+        """The job of a run in a private folder; its steps in one process share what was read and planned."""
+        return Job(*order_of(private, run))
 
     @property
     def run(self) -> str:

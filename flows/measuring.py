@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
+from flows.code import code_digest
 from flows.job import Job
 from flows.ledger.books import ATTEMPTS
 from flows.plan import Plan, PlannedQuery
+from flows.preparing import digest_of, require_same
 from flows.stored import FILE, Integers, Part, hash_of, write_stored
 from mechanisms.randomness import Randomness
 from release_specs.tallies import Tally
@@ -50,6 +53,9 @@ def measure(job: Job, *, tell: Tell) -> None:
     if job.known.stored is not None:
         job.place.forget_dataset(run)
         return
+    require_same(
+        job.known, replace(job.known.asked, spec=digest_of(job.spec), plan=job.plan.digest, code=code_digest())
+    )
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what is drawn and not stored is in memory only
     try:
         counts = _count(job, tell)

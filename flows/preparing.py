@@ -78,7 +78,7 @@ def asked_for(plan: Plan, shipped: Mapping[str, bytes], persons: Persons) -> Ask
         account=account,
         period=period,
         edition=plan.edition or ONCE,
-        spec=digest({name: sha256(data).hexdigest() for name, data in shipped.items()}),
+        spec=_digest(shipped),
         plan=plan.digest,
         code=code_digest(),
         price=plan.price,
@@ -88,6 +88,16 @@ def asked_for(plan: Plan, shipped: Mapping[str, bytes], persons: Persons) -> Ask
         to_spend=plan.spec.privacy.approvals.to_spend,
         to_publish=plan.spec.privacy.approvals.to_publish,
     )
+
+
+def digest_of(folder: Path) -> str:
+    """The digest of a spec and its public files, from a folder with copies of them."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return _digest({path.relative_to(folder).as_posix(): path.read_bytes() for path in files})
+
+
+def _digest(shipped: Mapping[str, bytes]) -> str:
+    return digest({name: sha256(data).hexdigest() for name, data in shipped.items()})
 
 
 def prepare(spec: Path, place: Workplace, order: Order, *, data: Mapping[str, str], persons: Persons) -> Order:

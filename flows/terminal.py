@@ -8,6 +8,7 @@ import shutil
 import sys
 import textwrap
 import threading
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from release_specs.load import Loaded
 
 OK, NOT_SO, WRONG_INPUT, HELD = 0, 1, 2, 3
+SHOWN_DIGITS = 6
 LEAST_WIDTH, INDENT = 40, " " * 4
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
@@ -83,6 +85,12 @@ class Stages:
                 return
             sys.stderr.write(f"\r{sign}")
             sys.stderr.flush()
+
+
+def plainly(amount: Fraction) -> str:
+    """An amount as people write it: whole, a short fraction, or a rounded decimal."""
+    text = str(amount)
+    return text if len(text) <= SHOWN_DIGITS else f"{float(amount):.{SHOWN_DIGITS}g}"
 
 
 def ask(question: str, default: str) -> str:
