@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from release_specs.load import Loaded
 
 OK, NOT_SO, WRONG_INPUT, HELD = 0, 1, 2, 3
-SHOWN_DIGITS = 6
+SHOWN_LETTERS = 6
 LEAST_WIDTH, INDENT = 40, " " * 4
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.NOTE: "36"}
@@ -90,7 +90,7 @@ class Stages:
 def plainly(amount: Fraction) -> str:
     """An amount as people write it: whole, a short fraction, or a rounded decimal."""
     text = str(amount)
-    return text if len(text) <= SHOWN_DIGITS else f"{float(amount):.{SHOWN_DIGITS}g}"
+    return text if len(text) <= SHOWN_LETTERS else f"{float(amount):.8g}"
 
 
 def ask(question: str, default: str) -> str:
