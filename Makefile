@@ -16,7 +16,7 @@ help: ## list the targets
 setup: $(READY) ## make .venv with the locked dependencies and the margrave command
 	@echo "setup: ready"
 
-demo: $(READY) ## check an example spec, generate its microdata, inspect them and show all three
+demo: $(READY) ## make a whole release on generated microdata and verify it
 	@$(PYTHON) -m flows.demo
 
 test: $(READY) ## run the quick tests

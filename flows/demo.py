@@ -1,81 +1,67 @@
-"""`make demo`: what Margrave does today, on generated microdata, from a written spec to what can be looked at."""
+"""`make demo`: a whole release on generated microdata, end to end, with the commands that a statistician would type."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import sys
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
 
+from flows.cli import main as margrave
+from flows.server import stop_server
 from flows.terminal import OK, say
-from release_specs.diagnostics import Severity
-from release_specs.load import Loaded, load_spec
-from release_specs.reading.resolve import queries_of
-from release_specs.summary import summarise
-from tabulation.synthesize import GeneratedFile, synthesize
+from flows.workplace import LEDGER_VARIABLE
+from release_specs.load import load_spec
+from tabulation.synthesize import synthesize
 
-SPEC = Path(__file__).parents[1] / "release_specs" / "examples" / "households.yaml"
-OUT = Path("build") / "demo"
-RECORDS, SEED, SHOWN_ROWS, BAR = 36_000, 1, 5, 40
-DIRT, EDITION, SHOWN_LINES = Fraction(2, 100), "2025", 28
+EXAMPLES = Path(__file__).parents[1] / "release_specs" / "examples"
+SPEC, EDITION, CAP = "households.yaml", "2025", "2"
+OUT, SERVER = Path("build") / "demo", Path("build") / "server"
+RECORDS, SEED, SHOWN_ROWS = 36_000, 1, 8
 
 
 def main() -> int:
-    """Checks an example spec, generates its microdata, and shows both."""
-    say(f"1. A statistician writes one spec: {_shown(SPEC)}\n\n")
-    say("".join(f"     {line}" for line in _excerpt(SPEC)))
-    loaded = load_spec(SPEC)
-    say(f"\n2. margrave check: {summarise(loaded)}\n\n")
-    for item in loaded.diagnostics:
-        if item.severity is not Severity.NOTE:
-            say(f"     {item.severity}: {item.message}")
-    for line in _tables(loaded):
-        say(f"     {line}")
-    say(f"\n3. margrave synthesize: {RECORDS:,} invented records that satisfy the spec (seed {SEED})\n\n")
-    files = synthesize(
-        loaded.spec, loaded.domain, records=RECORDS, seed=SEED, out=OUT / "microdata", folder=SPEC.parent
-    )
-    for file in files:
-        _show(file)
-    _show_ages(next(file for file in files if file.entity == "persons"))
-    say("4. margrave inspect: what a data custodian is told, here about files with two cells in 100 spoiled\n\n")
-    _inspect(loaded)
-    say(f"The generated microdata are in {OUT / 'microdata'}. No record describes a real person.")
+    """Writes a spec, generates its microdata, founds a ledger, releases, verifies and rebuilds the tables."""
+    shutil.rmtree(OUT, ignore_errors=True)
+    shutil.copytree(EXAMPLES, OUT)
+    os.environ.setdefault("MARGRAVE_SERVER_HOME", str(SERVER.resolve()))
+    os.environ[LEDGER_VARIABLE] = str(OUT / "office.ledger")
+    spec = OUT / SPEC
+    say(f"1. A statistician writes one spec: {spec}\n\n" + "".join(f"     {line}" for line in _excerpt(spec)))
+    say(f"\n2. {RECORDS:,} invented records stand in for the confidential files. Nobody in them is real.\n")
+    loaded = load_spec(spec)
+    made = synthesize(loaded.spec, loaded.domain, records=RECORDS, seed=SEED, out=OUT / "microdata", folder=OUT)
+    data = [word for file in made for word in ("--data", f"{file.entity}={file.path}")]
+    release = OUT / "releases" / f"{loaded.spec.release.name}-{EDITION}"
+    edition = ["--edition", EDITION]
+    steps: dict[str, list[str]] = {
+        "3. The office founds its ledger": ["ledger", "init", "--solo", "--office", "Demo Office"],
+        "4. and opens the account that the spec names": ["ledger", "grant", str(spec), "--cap", CAP, *edition],
+        "5. The release: paid once, drawn once, published whole": ["run", str(spec), *edition, *data],
+        "6. Anybody can check what was published": ["verify", str(release)],
+        "7. and rebuild it from the published measurements": ["replay", str(release)],
+        "8. What the ledger says now": ["ledger", "show"],
+    }
+    try:
+        for title, words in steps.items():
+            if (code := _step(title, words)) != OK:
+                return code
+    finally:
+        stop_server()
+    _show(release / "tables" / "sex_by_age.csv")
+    say(f"\nThe release is in {release}. The confidential files, the ledger and the private folder stay in {OUT}.")
     return OK
 
 
-def _inspect(loaded: Loaded) -> None:
-    """Inspects spoiled microdata; they are generated, so this once the findings may be shown."""
-    from tabulation.findings import inspect
-    from tabulation.findings_report import write_findings
-    from tabulation.tabulate import open_dataset
-
-    spoiled = synthesize(
-        loaded.spec,
-        loaded.domain,
-        records=RECORDS,
-        seed=SEED,
-        out=OUT / "spoiled",
-        form="csv",
-        dirt=DIRT,
-        folder=SPEC.parent,
-    )
-    sources = open_dataset(loaded.spec, loaded.domain, {file.entity: str(file.path) for file in spoiled})
-    found = inspect(loaded.spec, loaded.domain, sources, edition=EDITION)
-    page, _ = write_findings(loaded.spec, found, OUT / "confidential")
-    lines = page.read_text(encoding="utf-8").splitlines()
-    first = lines.index("## persons")
-    say("".join(f"     {line}\n" for line in lines[first : first + SHOWN_LINES]))
-    say(f"     ... the whole page: {page}\n\n")
-
-
-def _shown(path: Path) -> str:
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return path.name
+def _step(title: str, words: list[str]) -> int:
+    """One command, shown before it runs."""
+    say(f"\n{title}\n\n   $ margrave {shlex.join(words)}\n")
+    sys.stdout.flush()
+    return margrave(words)
 
 
 def _excerpt(path: Path) -> Iterator[str]:
@@ -88,29 +74,12 @@ def _excerpt(path: Path) -> Iterator[str]:
             yield line
 
 
-def _tables(loaded: Loaded) -> Iterator[str]:
-    cells: dict[str, int] = {}
-    for query in queries_of(loaded.spec, loaded.domain):
-        cells[query.table] = cells.get(query.table, 0) + query.cells
-    for name, table in loaded.spec.tables.items():
-        by = f" by {', '.join(table.attributes)}" if table.attributes else ""
-        what = str(table.ratio or table.of) if table.is_free else f"{table.universe}{by}"
-        number = f"{cells[name]:>6,} cells" if name in cells else "      free  "
-        yield f"{name:24} {number}  {' and '.join(table.statistics)} of {what}"
-
-
-def _show(file: GeneratedFile) -> None:
-    rows = pd.read_parquet(file.path).head(SHOWN_ROWS)
-    say(f"     {file.path}: {file.rows:,} {file.entity}")
+def _show(file: Path) -> None:
+    rows = pd.read_csv(file, dtype=str, keep_default_na=False).head(SHOWN_ROWS)
+    say(
+        f"\n9. A published table, {file}\n   `value` is published; `estimate` is unbiased, and the margin of error is its own\n"
+    )
     say("".join(f"     {line}\n" for line in rows.to_string(index=False).splitlines()))
-
-
-def _show_ages(file: GeneratedFile) -> None:
-    counts = (pd.read_parquet(file.path)["age"].astype(int) // 10).value_counts().sort_index()
-    say("     persons by age")
-    for decade, count in counts.items():
-        say(f"     {int(str(decade)) * 10:>3}  {'#' * round(BAR * count / counts.max())} {count:,}")
-    say("")
 
 
 if __name__ == "__main__":

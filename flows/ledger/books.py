@@ -27,7 +27,7 @@ class Identity:
     singles: str = ""
 
     def __str__(self) -> str:
-        singles = f", {self.singles} one by one" if self.singles else ""
+        singles = f" (and {self.singles} one by one)" if self.singles else ""
         return f"{self.protect}{singles} under {self.relation}"
 
     def as_data(self) -> dict[str, str]:
