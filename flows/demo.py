@@ -76,9 +76,8 @@ def _excerpt(path: Path) -> Iterator[str]:
 
 def _show(file: Path) -> None:
     rows = pd.read_csv(file, dtype=str, keep_default_na=False).head(SHOWN_ROWS)
-    say(
-        f"\n9. A published table, {file}\n   `value` is published; `estimate` is unbiased, and the margin of error is its own\n"
-    )
+    say(f"\n9. A published table, {file}")
+    say("   `value` is published; `estimate` is unbiased, and the margin of error is its own\n\n")
     say("".join(f"     {line}\n" for line in rows.to_string(index=False).splitlines()))
 
 

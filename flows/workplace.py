@@ -11,10 +11,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from flows.ledger.ledger import Ledger
 from flows.ledger.store import POSTGRES, SQLITE
 from flows.terminal import UserError
+
+if TYPE_CHECKING:
+    from flows.ledger.ledger import Ledger
 
 LEDGER, PRIVATE = "margrave.ledger", ".private"
 LEDGER_VARIABLE, PRIVATE_VARIABLE = "MARGRAVE_LEDGER", "MARGRAVE_PRIVATE"
@@ -39,6 +42,8 @@ class Workplace:
 
     def open_ledger(self) -> Ledger:
         """The ledger."""
+        from flows.ledger.ledger import Ledger
+
         return Ledger.open(self.ledger)
 
     def run_folder(self, run: str) -> Path:

@@ -16,7 +16,10 @@ from flows.cli import main
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "release_specs" / "examples"
-VERBS = ("check", "convert", "explain", "init", "inspect", "schema", "server", "synthesize")
+VERBS = (
+    "check", "convert", "explain", "init", "inspect", "ledger", "publish", "reissue", "replay", "resume", "review", "run",
+    "schema", "server", "synthesize", "verify",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", VERBS)
