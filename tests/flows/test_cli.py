@@ -17,8 +17,8 @@ from flows.cli import main
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "release_specs" / "examples"
 VERBS = (
-    "check", "convert", "explain", "init", "inspect", "ledger", "publish", "reissue", "replay", "resume", "review", "run",
-    "schema", "server", "synthesize", "verify",
+    "check", "convert", "explain", "init", "inspect", "ledger", "publish", "reissue", "replay", "resume", "review",
+    "run", "schema", "server", "synthesize", "verify",
 )  # fmt: skip
 
 
