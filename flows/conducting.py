@@ -45,14 +45,14 @@ def conduct(place: Workplace, prepare: Callable[[], Order], *, as_json: bool) ->
 
 def standing(job: Job) -> str:
     """Where a run that did not end stands, and what to do."""
-    state, run = job.known.state, job.run
+    state, run, again = job.known.state, job.run, f"margrave resume {job.run}{job.place.option}"
     if state == "released":
         return "Nothing was charged: mend the files and run again."
     if state in ("reserved", "identified"):
-        return f"Nothing was charged. Run {run} keeps its reservation; go on with: margrave resume {run}"
+        return f"Nothing was charged. Run {run} keeps its reservation; go on with: {again}"
     if state == "charged":
-        return f"Run {run} is paid and its measurements are not stored yet; go on with: margrave resume {run}"
-    return f"Run {run} is paid and its measurements are kept; go on with: margrave resume {run}"
+        return f"Run {run} is paid and its measurements are not stored yet; go on with: {again}"
+    return f"Run {run} is paid and its measurements are kept; go on with: {again}"
 
 
 def _through_prefect(job: Job, api: Any, *, as_json: bool) -> tuple[str | None, str | None]:
@@ -95,7 +95,7 @@ def _lines(job: Job, *, release: str | None, held: str | None) -> list[str]:
     books, known, plan = job.ledger.books(), job.known, job.plan
     policy = books.policies[known.asked.policy]
     if held is not None:
-        return [f"Held: {held}", f"Then go on with: margrave resume {job.run}"]
+        return [f"Held: {held}{job.place.option}", f"Then go on with: margrave resume {job.run}{job.place.option}"]
     found = _guarantee(plan, release)
     delta = f" at delta {float(plan.delta):g}" if plan.delta is not None else ""
     again = f", drawn again {known.attempts - 1} times after a crash" if known.attempts > 1 else ""

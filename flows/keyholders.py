@@ -91,10 +91,11 @@ def grant(chosen: argparse.Namespace) -> int:
         account, period, plan.currency, cap, loaded.spec.privacy.budget.delta, identity_of(loaded.spec),
         chosen.closes, chosen.to_spend, chosen.to_publish,
     )  # fmt: skip
+    place = place_of(chosen, chosen.spec.parent)
     try:
-        place_of(chosen, chosen.spec.parent).open_ledger().grant(policy)
+        place.open_ledger().grant(policy)
     except Held as held:
-        return waiting(held)
+        return waiting(held, place)
     say(f"Account '{account}' may spend {plan.currency} {cap} in '{period}', protecting {policy.identity}.")
     return OK
 
@@ -107,7 +108,7 @@ def enrol(chosen: argparse.Namespace) -> int:
     try:
         place_of(chosen).open_ledger().enrol(person=found["person"], role=found["role"], public=found["key"])
     except Held as held:
-        return waiting(held)
+        return waiting(held, place_of(chosen))
     say(f"The key of {found['person']} ({found['role']}) is enrolled.")
     return OK
 
@@ -123,7 +124,7 @@ def revoke(chosen: argparse.Namespace) -> int:
     try:
         ledger.revoke(found[0].public)
     except Held as held:
-        return waiting(held)
+        return waiting(held, place_of(chosen))
     say(f"The key of {found[0].person} is revoked.")
     return OK
 
@@ -144,7 +145,7 @@ def approve(chosen: argparse.Namespace) -> int:
     return OK
 
 
-def waiting(held: Held) -> int:
+def waiting(held: Held, place: Workplace) -> int:
     """Says what an act waits for."""
-    say(f"Held: {held}")
+    say(f"Held: {held}{place.option}")
     return HELD

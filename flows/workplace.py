@@ -40,6 +40,15 @@ class Workplace:
             folder = beside / f"margrave{PRIVATE}" if url.startswith(POSTGRES) else _beside(url)
         return cls(url, folder)
 
+    @property
+    def option(self) -> str:
+        """What a command typed here must say to find this ledger; nothing where it finds it by itself."""
+        if self.ledger == os.environ.get(LEDGER_VARIABLE):
+            return ""
+        if self.ledger.startswith(POSTGRES):
+            return " --ledger URL"  # the address may hold a password
+        return "" if Path(self.ledger).resolve() == Path(LEDGER).resolve() else f" --ledger {self.ledger}"
+
     def open_ledger(self) -> Ledger:
         """The ledger."""
         from flows.ledger.ledger import Ledger
