@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
+from flows.ledger.anchor import Anchor
 from flows.ledger.chain import digest
 
 CURRENCIES = ("rho", "epsilon")
@@ -193,17 +195,19 @@ class Run:
         """What is held for it and not paid yet."""
         return Fraction(0) if self.released or self.charged else self.asked.price
 
-    def spend_subject(self, policy: Policy) -> str:
+    def would_spend(self, policy: Policy) -> dict[str, Any]:
         """What an approval to spend signs: this spec, plan, dataset and policy."""
-        about = {"run": self.id, "dataset": self.dataset, "policy": digest(policy.as_data())}
-        return digest({"act": "spend", **about, **self.asked.as_data()})
+        about = {"run": self.id, "dataset": self.dataset, "policy": policy.as_data()}
+        return {"act": "spend", **about, **self.asked.as_data()}
 
-    def publish_subject(self, tables: str) -> str:
+    def spend_subject(self, policy: Policy) -> str:
+        """The name under which approvals to spend are given."""
+        return digest(self.would_spend(policy))
+
+    def would_publish(self, tables: str) -> dict[str, Any]:
         """What an approval to publish signs: these tables of this run, in this version."""
         stored = self.stored.sha256 if self.stored is not None else None
-        return digest(
-            {"act": "publish", "run": self.id, "stored": stored, "version": len(self.versions) + 1, "tables": tables}
-        )
+        return {"act": "publish", "run": self.id, "stored": stored, "version": len(self.versions) + 1, "tables": tables}
 
 
 @dataclass(slots=True)
@@ -213,15 +217,21 @@ class Books:
     ledger: str = ""
     office: str = ""
     office_key: str = ""
+    fingerprint_key: str = ""
+    """The commitment to the secret key of all fingerprints."""
     solo: bool = False
     keys: dict[str, Key] = field(default_factory=dict)
     approvals: list[Approval] = field(default_factory=list)
     proposals: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    """What waits for approvals: for each subject the act and what it would enter."""
+    """What waits for approvals: for each subject the act and what it would do."""
     policies: dict[PolicyName, Policy] = field(default_factory=dict)
+    grants: dict[PolicyName, int] = field(default_factory=dict)
+    """How often a policy was opened or changed: what was approved for one time is not good for the next."""
     runs: dict[str, Run] = field(default_factory=dict)
     gaps: dict[PolicyName, Fraction] = field(default_factory=dict)
-    """What was charged for entries that a restored copy lost."""
+    """What was charged for entries that a restored copy lost; of policies that it does not know, too."""
+    lost: list[Anchor] = field(default_factory=list)
+    """The anchors that were ahead of a copy when it was taken into use."""
     looks: list[dict[str, Any]] = field(default_factory=list)
     anchors: list[dict[str, Any]] = field(default_factory=list)
     last_at: datetime = field(default=datetime.min.replace(tzinfo=UTC))
@@ -244,7 +254,8 @@ class Books:
 
     def all_time(self, account: str) -> Fraction:
         """What was charged to an account in all its periods."""
-        return sum((self.spent(name) for name in self.policies if name[0] == account), Fraction(0))
+        names = dict.fromkeys((*self.policies, *self.gaps))
+        return sum((self.spent(name) for name in names if name[0] == account), Fraction(0))
 
     def open_run(self, release: str, edition: str) -> Run | None:
         """The run that has the claim on an edition of a release; one that was released or rejected has none."""
@@ -258,17 +269,17 @@ class Books:
 
     def approvers(self, subject: str, *, at: datetime, excluded: Iterable[str] = ()) -> tuple[str, ...]:
         """The distinct persons whose approval of a subject counts at a moment."""
-        never = {person.casefold() for person in excluded}
-        return tuple(
-            dict.fromkeys(
-                one.person
-                for one in self.approvals
-                if one.subject == subject
-                and one.expires >= at
-                and not self.keys[one.public].revoked
-                and one.person.casefold() not in never
-            )
-        )
+        never, found = {same_person(person) for person in excluded}, dict[str, str]()
+        for one in self.approvals:
+            is_good = one.subject == subject and one.expires >= at and not self.keys[one.public].revoked
+            if is_good and same_person(one.person) not in never:
+                found.setdefault(same_person(one.person), one.person)
+        return tuple(found.values())
+
+
+def same_person(name: str) -> str:
+    """A person's name without what does not tell persons apart: case, spaces, forms of a letter."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def moment(text: str) -> datetime:

@@ -7,12 +7,12 @@ body. A reader of the bodies alone can compute every hash again, in any language
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from flows.ledger.errors import Broken
+from flows.ledger.errors import Broken, Refused
 
 START = "0" * 64
 """What stands before the first entry."""
@@ -57,10 +57,20 @@ def sealed(seq: int, before: str, text: str) -> str:
     return sha256(f"{seq}:{before}:{text}".encode()).hexdigest()
 
 
+def entry_of(row: Sequence[object]) -> Entry:
+    """The entry in a row of a table. Raises `Broken` where the row holds other kinds of values."""
+    seq, before, text, hashed = row
+    if type(seq) is int and type(before) is str and type(text) is str and type(hashed) is str:
+        return Entry(seq, before, text, hashed)
+    raise Broken("a row of the table of entries is no entry: the table was exchanged")
+
+
 def entry_after(last: Entry | None, body: Body) -> Entry:
     """The next entry of a chain."""
     seq, before = (last.seq + 1, last.hash) if last is not None else (1, START)
     text = canonical(body)
+    if len(text) > LONGEST:
+        raise Refused(f"an entry is at most {LONGEST} letters long, this one would be {len(text)}")
     return Entry(seq, before, text, sealed(seq, before, text))
 
 

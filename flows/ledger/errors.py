@@ -9,7 +9,9 @@ LedgerError
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 REASONS = ("error-in-spec", "error-in-microdata", "error-in-software", "unfit-for-use", "withdrawn")
 """Why a custodian may reject a release (law 1): a closed list, counted on the account's next certificate."""
@@ -57,6 +59,8 @@ class Pending:
     """Who approved so far."""
     excluded: tuple[str, ...] = ()
     """Who does not count: the author and the starter of a run."""
+    would: Mapping[str, Any] = field(default_factory=dict)
+    """What is approved, in full: the subject is its digest."""
 
     @property
     def is_met(self) -> bool:

@@ -27,8 +27,8 @@ from mechanisms.charge import Charge
 
 SECRET_BYTES, SALT_BYTES, ID_BYTES = 32, 16, 6
 OFFICE_KEY, FINGERPRINT_KEY = "office/key", "fingerprint/key"
-VALID_DAYS = 30
-"""How long an approval is good."""
+VALID_DAYS, LONGEST_VALID_DAYS = 30, 366
+"""How long an approval is good, and how long it can be."""
 
 Clock = Callable[[], datetime]
 
@@ -59,18 +59,19 @@ class Ledger:
         now: Clock = utc_now,
     ) -> Self:  # fmt: skip
         """Founds a ledger. Founders are persons with a role and a public key; alone, there need be none."""
-        key = new_key()
+        key, salt, secret = new_key(), secrets.token_bytes(SALT_BYTES), secrets.token_bytes(SECRET_BYTES)
         content = {
             "ledger": secrets.token_hex(ID_BYTES),
             "office": office,
             "office_key": public_of(key),
+            "fingerprint_key": commitment(FINGERPRINT_KEY, salt, secret),
             "solo": solo,
             "keys": [dict(one) for one in founders],
         }
-        enter(Books(), _body(now(), "founded", content))  # what is refused leaves no file behind
+        _entered(Books(), None, _body(now(), "founded", content))  # what is refused leaves no file behind
         ledger = cls(open_store(url), now=now)
         ledger._store.create()
-        confided = {OFFICE_KEY: private_bytes(key), FINGERPRINT_KEY: secrets.token_bytes(SECRET_BYTES)}
+        confided = {OFFICE_KEY: private_bytes(key), FINGERPRINT_KEY: salt + secret}
         ledger._enter("founded", content, confided=confided)
         return ledger
 
@@ -118,6 +119,8 @@ class Ledger:
         public = public_of(key)
         if public not in books.keys:
             raise Refused("this key is not enrolled in this ledger")
+        if not 0 <= days <= LONGEST_VALID_DAYS:
+            raise Refused(f"an approval is good for at most {LONGEST_VALID_DAYS} days, not for {days}")
         expires = (self._now() + timedelta(days=days)).isoformat(timespec="seconds")
         signed = Signed(books.ledger, books.proposals[found[0]][0], found[0], expires)
         content = {"act": signed.act, "subject": signed.subject, "expires": expires}
@@ -141,38 +144,44 @@ class Ledger:
 
     def fingerprint_key(self) -> bytes:
         """The secret key of all fingerprints, for the confidential step alone."""
-        return self._secret(FINGERPRINT_KEY)
+        return self._secret(FINGERPRINT_KEY)[SALT_BYTES:]
 
     def identify(self, run: str, fingerprint: bytes) -> None:
         """Notes which microdata a run is about. The same files under another account are refused."""
-        account, known = self.books().runs[run].asked.account, f"fingerprint/{fingerprint.hex()}"
-        before = self._store.confided(known)
-        if before is not None and before != account.encode():
-            raise Refused(
-                f"these files were released under account '{before.decode()}'; let it pay for this release too"
-            )
-        name = f"run/{run}/dataset"
+        found, name = self._run(run), f"run/{run}/dataset"
         kept = self._store.confided(name)
         salt = kept[:SALT_BYTES] if kept is not None else secrets.token_bytes(SALT_BYTES)
         stated = commitment(name, salt, fingerprint)
-        if self._books.runs[run].dataset == stated:
+        if found.dataset == stated:
             return
-        confided = {} if kept is not None else {name: salt + fingerprint}
-        if before is None:
-            confided[known] = account.encode()
-        self._enter("identified", {"run": run, "dataset": stated}, confided=confided)
+        self._enter(
+            "identified",
+            {"run": run, "dataset": stated},
+            confided={} if kept is not None else {name: salt + fingerprint},
+            allow=lambda: self._require_one_account(found.asked.account, fingerprint),
+        )
 
     def is_dataset(self, run: str, fingerprint: bytes) -> bool:
         """Whether these are the microdata that a run was made from."""
         kept = self._store.confided(f"run/{run}/dataset")
         return kept is not None and kept[SALT_BYTES:] == fingerprint
 
+    def _require_one_account(self, account: str, fingerprint: bytes) -> None:
+        """Refuses files that another account pays for; a reservation that was given back paid for nothing."""
+        for run in self._books.runs.values():
+            if run.asked.account == account or run.dataset is None or run.released:
+                continue
+            if self._secret(f"run/{run.id}/dataset")[SALT_BYTES:] == fingerprint:
+                raise Refused(
+                    f"these files were released under account '{run.asked.account}'; let it pay for this release too"
+                )
+
     def require_approved_spending(self, run: str) -> None:
-        """Raises `Held` until a run may be charged, and says what must be approved."""
-        books = self.books()
-        pending = pending_to_spend(books, books.runs[run])
-        if not pending.is_met:
-            self._propose(pending, books.runs[run].asked.as_data())
+        """Raises `Held` until a run may be charged, and says what must be approved. What is paid needs no more."""
+        found = self._run(run)
+        pending = pending_to_spend(self._books, found)
+        if not found.charged and not pending.is_met:
+            self._propose(pending)
             raise Held(pending)
 
     def charge(self, run: str, charges: Sequence[Charge], *, price: Fraction) -> None:
@@ -183,7 +192,7 @@ class Ledger:
 
     def attempt(self, run: str) -> int:
         """Notes that a run is about to draw; returns which attempt it is."""
-        number = self.books().runs[run].attempts + 1
+        number = self._run(run).attempts + 1
         self._enter("attempted", {"run": run, "number": number})
         return number
 
@@ -201,10 +210,10 @@ class Ledger:
 
     def require_approved_publication(self, run: str, tables: str) -> None:
         """Raises `Held` until these tables may be published, and says what must be approved."""
-        books = self.books()
-        pending = pending_to_publish(books, books.runs[run], tables)
+        found = self._run(run)
+        pending = pending_to_publish(self._books, found, tables)
         if not pending.is_met:
-            self._propose(pending, {"run": run, "tables": tables})
+            self._propose(pending)
             raise Held(pending)
 
     def publish(self, run: str, *, version: int, manifest: str, tables: str) -> None:
@@ -217,9 +226,9 @@ class Ledger:
         """Records that the records are about to be looked at (law 11)."""
         self._enter("inspected", {"release": release, "parts": dict(parts), "by": by})
 
-    def restore(self, anchor: Anchor, gaps: Sequence[Body]) -> None:
-        """Records that this copy is used although an anchor is ahead of it, and charges what it lost."""
-        self._enter_or_propose("restored", {"anchor": anchor.as_data(), "gaps": list(gaps)})
+    def restore(self, anchors: Sequence[Anchor]) -> None:
+        """Records that this copy is used although anchors are ahead of it, and charges what it lost."""
+        self._enter_or_propose("restored", {"anchors": [one.as_data() for one in anchors]})
 
     def anchor(self) -> Anchor:
         """What to publish of the ledger: who compares it later sees whether entries were removed or rewritten."""
@@ -238,6 +247,11 @@ class Ledger:
 
     # How entries come and go
 
+    def _run(self, run: str) -> Run:
+        if run not in self.books().runs:
+            raise Refused(f"there is no run '{run}' in the ledger {self.place}; see: margrave ledger show")
+        return self._books.runs[run]
+
     def _secret(self, name: str) -> bytes:
         found = self._store.confided(name)
         if found is None:
@@ -248,20 +262,23 @@ class Ledger:
         try:
             self._enter(kind, content)
         except Held as fault:
-            self._propose(fault.pending, content)
+            self._propose(fault.pending)
             raise
 
-    def _propose(self, pending: Pending, would: Body) -> None:
+    def _propose(self, pending: Pending) -> None:
         if pending.subject not in self.books().proposals:
-            self._enter("proposed", {"act": pending.act, "subject": pending.subject, "would": would})
+            self._enter("proposed", {"act": pending.act, "subject": pending.subject, "would": dict(pending.would)})
 
-    def _enter(self, kind: str, content: Body, *, confided: Mapping[str, bytes] | None = None) -> None:
+    def _enter(
+        self, kind: str, content: Body, *, confided: Mapping[str, bytes] | None = None,
+        allow: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         try:
             with self._store.writing() as writing:
                 self._catch_up()
-                body = _body(self._now(), kind, content)
-                enter(self._books, body)
-                entry = entry_after(self._last, body)
+                if allow is not None:
+                    allow()
+                entry = _entered(self._books, self._last, _body(self._now(), kind, content))
                 writing.append(entry)
                 for name, value in (confided or {}).items():
                     writing.confide(name, value)
@@ -271,11 +288,24 @@ class Ledger:
         self._last = entry
 
     def _catch_up(self) -> None:
-        """Reads what was entered since the last time, and checks it."""
-        seq = self._last.seq if self._last is not None else 0
-        for entry in linked(self._store.entries_after(seq), self._last):
+        """Reads what was entered since the last time, and checks it; what was last must still be there."""
+        last = self._last
+        entries = iter(self._store.entries_after(last.seq - 1 if last is not None else 0))
+        if last is not None and next(entries, None) != last:
+            raise Broken(f"entry {last.seq} of the ledger {self.place} was exchanged or removed while it was in use")
+        for entry in linked(entries, last):
             read_entry(self._books, entry)
             self._last = entry
+
+
+def _entered(books: Books, last: Entry | None, body: Body) -> Entry:
+    """Changes the books by the next entry, and returns it; what does not read as one is refused."""
+    try:
+        enter(books, body)
+        return entry_after(last, body)
+    except (ValueError, TypeError, ArithmeticError) as fault:
+        reason = str(fault)
+    raise Refused(f"this cannot be entered in the ledger: {reason}")
 
 
 def read_entry(books: Books, entry: Entry) -> None:
@@ -284,7 +314,7 @@ def read_entry(books: Books, entry: Entry) -> None:
         enter(books, entry.body)
     except Refused as fault:
         reason = str(fault)
-    except (ValueError, TypeError, KeyError, RecursionError) as fault:
+    except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError) as fault:
         reason = f"it does not read as an entry ({type(fault).__name__})"
     else:
         return

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from flows.ledger.chain import Entry
+from flows.ledger.chain import Entry, entry_of
 from flows.ledger.errors import LedgerError, NoLedger, Refused
 from flows.ledger.store import SCHEMA_VERSION
 
@@ -26,7 +26,14 @@ CREATE TRIGGER secrets_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON margrave.conf
     FOR EACH STATEMENT EXECUTE FUNCTION margrave.stay();
 REVOKE ALL ON SCHEMA margrave FROM PUBLIC;
 """
-TRIGGERS = ("entries_stay", "secrets_stay")
+TRIGGERS = {"entries_stay": "margrave.entries", "secrets_stay": "margrave.confidential"}
+KEPT = """
+SELECT tgname::text, tgrelid::regclass::text FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype = 58 AND prosrc LIKE '%BEGIN RAISE EXCEPTION%'
+"""
+"""The triggers that are switched on, before every update, removal and truncation, and really refuse."""
+PATIENCE = "60s"
+"""How long to wait for another writer."""
 
 
 class PostgresStore:
@@ -40,7 +47,10 @@ class PostgresStore:
     @property
     def place(self) -> str:
         """The server and database."""
-        parts = urlsplit(self._url)
+        try:
+            parts = urlsplit(self._url)
+        except ValueError:
+            return "postgresql://"
         return f"postgresql://{parts.hostname or ''}{parts.path}"
 
     def exists(self) -> bool:
@@ -50,9 +60,11 @@ class PostgresStore:
         return int(found[0][0]) > 0
 
     def create(self) -> None:
-        """Makes the schema and its tables."""
+        """Makes the schema and its tables; goes on where an earlier call was interrupted before the first entry."""
         if self.exists():
-            raise Refused(f"there is a ledger in {self.place} already; a ledger is founded once")
+            if next(iter(self.entries_after(0)), None) is not None:
+                raise Refused(f"there is a ledger in {self.place} already; a ledger is founded once")
+            return
         with _plainly(self.place):
             for statement in TABLES.split(";\n"):
                 if statement.strip():
@@ -66,6 +78,7 @@ class PostgresStore:
         try:
             with _plainly(self.place):
                 self._do("SET LOCAL synchronous_commit = on")
+                self._do(f"SET LOCAL lock_timeout = '{PATIENCE}'")
                 self._do("LOCK TABLE margrave.entries IN EXCLUSIVE MODE")
             yield _Writing(self)
             with _plainly(self.place):
@@ -74,7 +87,7 @@ class PostgresStore:
         finally:
             self._is_writing = False
             if not done:
-                self.close()  # ends the transaction without it, whatever state an error left it in
+                self._undo()
 
     def entries_after(self, seq: int) -> Iterator[Entry]:
         """The entries after a number."""
@@ -83,7 +96,7 @@ class PostgresStore:
         with _plainly(self.place):
             query = "SELECT seq, before, text, hash FROM margrave.entries WHERE seq > $1 ORDER BY seq"
             for row in self._all(query, seq):
-                yield Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
+                yield entry_of(row)
 
     def confided(self, name: str) -> bytes | None:
         """A confidential value."""
@@ -100,15 +113,25 @@ class PostgresStore:
     def faults(self) -> list[str]:
         """Missing triggers."""
         with _plainly(self.place):
-            rows = self._all("SELECT tgname::text FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'")
-        kept = {str(row[0]) for row in rows}
-        return [f"the trigger {one} was removed or switched off" for one in TRIGGERS if one not in kept]
+            kept = {(str(row[0]), str(row[1])) for row in self._all(KEPT)}
+        return [
+            f"the trigger {one[0]} was removed, changed or switched off" for one in TRIGGERS.items() if one not in kept
+        ]
 
     def close(self) -> None:
         """Closes the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # the server may be gone
+                connection.close()
+
+    def _undo(self) -> None:
+        """Ends the transaction without it, whatever state an error left it in."""
+        try:
+            if self._connection is not None:
+                self._connection.rollback()
+        except Exception:  # noqa: BLE001 - the server may be gone
+            self.close()
 
     def insert(self, statement: str, *values: object) -> None:
         """Inserts inside the transaction that is open."""
@@ -128,11 +151,15 @@ class PostgresStore:
 
     def _all(self, statement: str, *values: object) -> list[Any]:
         """The rows of a query. Outside a transaction of ours it is ended, so that the next one sees new rows."""
-        with self._connected().cursor() as cursor:
-            cursor.execute(statement, values or None)
-            found = list(cursor.fetchall())
-        if not self._is_writing:
-            self._connected().commit()
+        try:
+            with self._connected().cursor() as cursor:
+                cursor.execute(statement, values or None)
+                found = list(cursor.fetchall())
+            if not self._is_writing:
+                self._connected().commit()
+        except Exception:
+            self.close()  # a connection that failed is not used again
+            raise
         return found
 
 

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from fractions import Fraction
 
-from flows.ledger.books import Approval, Books, Key, Run, Stored, moment
+from flows.ledger.anchor import Anchor
+from flows.ledger.books import ATTEMPTS, Approval, Books, Key, Run, Stored, moment, same_person
 from flows.ledger.chain import FORMAT, Body, digest
 from flows.ledger.errors import REASONS, Held, Pending, Refused
 from flows.ledger.founding import found_ledger, read_policy
@@ -43,43 +44,58 @@ def enter(books: Books, body: Body) -> None:
 
 
 def require_approvals(books: Books, pending: Pending) -> None:
-    """Holds an act until enough persons approved; alone, nobody is asked."""
+    """Holds an act until enough persons approved; alone, nobody is asked. What is entered waits no more."""
     if not books.solo and not pending.is_met:
         raise Held(pending)
+    books.proposals.pop(pending.subject, None)
 
 
-def pending_by_two(books: Books, act: str, content: Body, *, excluded: tuple[str, ...] = ()) -> Pending:
+def pending_by_two(books: Books, act: str, content: Body) -> Pending:
     """What an act that two persons must approve still needs."""
-    return _pending(books, act, digest({"act": act, "ledger": books.ledger, **content}), TWO, excluded)
+    return _pending(books, {"act": act, "ledger": books.ledger, **content}, TWO, ())
 
 
 def pending_attempts(books: Books, run: Run) -> Pending:
     """What a run needs before it is charged again, to draw once more."""
-    content = {"run": run.id, "number": run.attempts + 1}
-    return pending_by_two(books, f"attempt {run.attempts + 1} of run {run.id}", content, excluded=run.asked.involved)
+    would = {"act": "attempt", "run": run.id, "number": run.attempts + 1, "price": str(run.charged[-1])}
+    needed = max(TWO, books.policies[run.asked.policy].to_spend, run.asked.to_spend)
+    return _pending(books, would, needed, run.asked.involved)
 
 
 def pending_to_spend(books: Books, run: Run) -> Pending:
     """What a run needs before it is charged."""
     policy = books.policies[run.asked.policy]
     needed = max(policy.to_spend, run.asked.to_spend, TWO if run.asked.exact else 0)
-    return _pending(books, f"run {run.id}, to spend", run.spend_subject(policy), needed, run.asked.involved)
+    return _pending(books, run.would_spend(policy), needed, run.asked.involved)
 
 
 def pending_to_publish(books: Books, run: Run, tables: str) -> Pending:
     """What a run needs before its tables are published."""
     needed = max(books.policies[run.asked.policy].to_publish, run.asked.to_publish)
-    return _pending(books, f"run {run.id}, to publish", run.publish_subject(tables), needed, run.asked.involved)
+    return _pending(books, run.would_publish(tables), needed, run.asked.involved)
 
 
-def _pending(books: Books, act: str, subject: str, needed: int, excluded: tuple[str, ...]) -> Pending:
+def _pending(books: Books, would: Body, needed: int, excluded: tuple[str, ...]) -> Pending:
+    subject = digest(would)
     given = books.approvers(subject, at=books.last_at, excluded=excluded)
-    return Pending(act, subject, 0 if books.solo else needed, given, excluded)
+    return Pending(_act_of(would), subject, 0 if books.solo else needed, given, excluded, would)
+
+
+def _act_of(would: Body) -> str:
+    """What is to be approved, in words."""
+    act, run = would.get("act"), would.get("run")
+    if act == "attempt":
+        return f"attempt {would.get('number')} of run {run}"
+    return f"run {run}, to {act}" if act in ("spend", "publish") else str(act)
 
 
 def _proposed(books: Books, found: Found) -> None:
+    """Shows what waits. What is shown is what is signed: nobody can be led to approve something else."""
     found.has_only("act", "subject", "would")
-    books.proposals[found.text("subject")] = (found.text("act"), found.part("would").data)
+    act, subject, would = found.text("act"), found.text("subject"), found.part("would").data
+    if digest(would) != subject or _act_of(would) != act:
+        raise Refused("a proposal shows in full what its approval signs; this one shows something else")
+    books.proposals[subject] = (act, would)
 
 
 def _approved(books: Books, found: Found) -> None:
@@ -88,6 +104,8 @@ def _approved(books: Books, found: Found) -> None:
     signed = Signed(books.ledger, found.text("act"), found.text("subject"), found.text("expires"))
     if key.person != found.text("person") or not holds(key.public, found.text("signature"), signed.message):
         raise Refused(f"the signature of {found.text('person')} under {signed.act} is forged")
+    if books.proposals.get(signed.subject, ("",))[0] != signed.act:
+        raise Refused(f"nothing waits for approval under '{signed.subject[:16]}' as {signed.act}")
     expires = moment(signed.expires)
     if expires < books.last_at:
         raise Refused(f"the approval by {key.person} expired on {signed.expires}; approve again")
@@ -105,30 +123,29 @@ def _active_key(books: Books, public: str) -> Key:
 
 def _enrolled(books: Books, found: Found) -> None:
     found.has_only("person", "role", "key")
-    require_approvals(books, pending_by_two(books, "enrol", found.data))
     key = Key(found.text("person"), found.text("role"), found.text("key"))
     if key.role not in ROLES:
         raise Refused(f"'{key.role}' is no role; choose {', '.join(ROLES)}")
-    if not is_public_key(key.public):
-        raise Refused("this is no Ed25519 public key of 64 hexadecimal digits")
+    if not is_public_key(key.public) or not same_person(key.person):
+        raise Refused("this is no person with an Ed25519 public key of 64 hexadecimal digits")
     if key.public in books.keys:
         raise Refused(f"this key is enrolled already, or was revoked: it belongs to {books.keys[key.public].person}")
+    require_approvals(books, pending_by_two(books, "enrol", found.data))
     books.keys[key.public] = key
 
 
 def _revoked(books: Books, found: Found) -> None:
     found.has_only("key")
-    require_approvals(books, pending_by_two(books, "revoke", found.data))
     key = _active_key(books, found.text("key"))
-    active = {one.person for one in books.keys.values() if not one.revoked and one.public != key.public}
+    active = {same_person(one.person) for one in books.keys.values() if not one.revoked and one.public != key.public}
     if not books.solo and len(active) < TWO:
         raise Refused("two persons must keep a key, or nothing could be approved any more; enrol another first")
+    require_approvals(books, pending_by_two(books, "revoke", found.data))
     books.keys[key.public] = Key(key.person, key.role, key.public, revoked=True)
 
 
 def _granted(books: Books, found: Found) -> None:
     policy = read_policy(found)
-    require_approvals(books, pending_by_two(books, "grant", found.data))
     for other in books.policies.values():
         if other.account != policy.account:
             continue
@@ -136,19 +153,24 @@ def _granted(books: Books, found: Found) -> None:
             raise Refused(f"account '{policy.account}' counts in {other.currency} for good, not in {policy.currency}")
         if other.identity != policy.identity:
             raise Refused(f"account '{policy.account}' protects {other.identity}, not {policy.identity}")
-    before = books.policies.get(policy.name)
-    committed = books.spent(policy.name) + books.held(policy.name) if before is not None else Fraction(0)
+    committed = books.spent(policy.name) + books.held(policy.name)
     if policy.cap < committed:
         raise Refused(f"the cap {policy.cap} is below what was spent and reserved already: {committed}")
-    books.policies[policy.name] = policy
+    number = books.grants.get(policy.name, 0) + 1
+    require_approvals(books, pending_by_two(books, "grant", found.data | {"number": number}))
+    books.policies[policy.name], books.grants[policy.name] = policy, number
 
 
 def _reviewed(books: Books, found: Found) -> None:
+    """The custodian's decision. A rejection is final, and also ends a paid run that cannot go on."""
     found.has_only("run", "by", "reason")
     run = _run(books, found)
     reason = found.text("reason")
-    if run.stored is None or run.versions:
-        raise Refused(f"run {run.id} is {run.state}: only what is stored and not published is reviewed")
+    if run.versions or run.rejected is not None or not (run.stored or (run.charged and reason)):
+        raise Refused(
+            f"run {run.id} is {run.state}: what is stored and not published is reviewed, once it is rejected never "
+            "again; what is paid and not stored can only be rejected"
+        )
     if reason and reason not in REASONS:
         raise Refused(f"'{reason}' is no reason to reject; choose one of {', '.join(REASONS)}")
     run.reviewed, run.rejected = True, reason or None
@@ -178,15 +200,24 @@ def _anchored(books: Books, found: Found) -> None:
 
 
 def _restored(books: Books, found: Found) -> None:
-    """A copy was taken into use that an anchor is ahead of: what it lost is charged in full."""
-    found.has_only("anchor", "gaps")
-    require_approvals(books, pending_by_two(books, "restore", found.data))
-    for gap in found.parts("gaps"):
-        gap.has_only("account", "period", "amount")
-        name, amount = (gap.text("account"), gap.text("period")), gap.fraction("amount")
-        if name not in books.policies or amount < 0:
-            raise Refused(f"a gap is charged to a policy and never negative, found {name}: {amount}")
-        books.gaps[name] = books.gaps.get(name, Fraction(0)) + amount
+    """A copy was taken into use that anchors are ahead of: what it lost is charged in full.
+
+    A run that the copy shows as paid may have been drawn and published in what is lost: it has no attempts left.
+    """
+    found.has_only("anchors")
+    anchors = [Anchor.from_data(one.data) for one in found.parts("anchors")]
+    if not anchors or any(one.ledger != books.ledger for one in anchors):
+        raise Refused("a copy is taken into use by anchors of its own ledger")
+    require_approvals(books, pending_by_two(books, "restore", found.data | {"number": len(books.lost)}))
+    for anchor in anchors:
+        for written, amount in anchor.spent.items():
+            account, _, period = written.partition("/")
+            ahead = amount - books.spent((account, period))
+            books.gaps[account, period] = books.gaps.get((account, period), Fraction(0)) + max(ahead, Fraction(0))
+    books.lost.extend(anchors)
+    for run in books.runs.values():
+        if run.charged and run.stored is None:
+            run.attempts = ATTEMPTS * len(run.charged)
 
 
 def _run(books: Books, found: Found) -> Run:
@@ -198,11 +229,9 @@ def _run(books: Books, found: Found) -> Run:
 
 def _charged(books: Books, found: Found) -> None:
     run = _run(books, found)
-    if run.charged:
-        require_approvals(books, pending_attempts(books, run))
-    else:
-        require_approvals(books, pending_to_spend(books, run))
+    pending = pending_attempts(books, run) if run.charged else pending_to_spend(books, run)
     charge(books, run, found)
+    require_approvals(books, pending)
 
 
 def _stored(books: Books, found: Found) -> None:

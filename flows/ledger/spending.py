@@ -42,9 +42,10 @@ def reserve(books: Books, found: Found) -> None:
     found.has_only("run", "key", "identity", *PARTS_OF_ASKED)
     asked = read_asked(found)
     who = found.part("identity")
+    who.has_only("protect", "relation", "singles")
     identity = Identity(who.text("protect"), who.text("relation"), who.text("singles"))
     policy = _open_policy(books, asked, identity)
-    if found.text("run") in books.runs:
+    if not found.text("run") or found.text("run") in books.runs:
         raise Refused(f"there is a run '{found.text('run')}' already")
     claimed = books.open_run(asked.release, asked.edition)
     if claimed is not None:
@@ -97,8 +98,8 @@ def _require_open(books: Books, policy: Policy) -> None:
         )
 
 
-def _require_left(books: Books, policy: Policy, price: Fraction) -> None:
-    left = books.left(policy.name)
+def _require_left(books: Books, policy: Policy, price: Fraction, *, held: Fraction = Fraction(0)) -> None:
+    left = books.left(policy.name) + held
     if price > left:
         raise Refused(
             f"the release needs {policy.currency} {price}, and account '{policy.account}' has {left} left of "
@@ -120,7 +121,7 @@ def charge(books: Books, run: Run, found: Found) -> None:
     """Pays for everything a run measures, at once."""
     found.has_only("run", "charges", "price")
     policy = books.policies[run.asked.policy]
-    if run.released or run.dataset is None or run.stored is not None:
+    if run.released or run.rejected is not None or run.dataset is None or run.stored is not None:
         raise Refused(f"run {run.id} is {run.state} and cannot be charged")
     if run.charged and run.attempts < ATTEMPTS * len(run.charged):
         raise Refused(f"run {run.id} is paid already, and has attempts left")
@@ -129,16 +130,24 @@ def charge(books: Books, run: Run, found: Found) -> None:
     price = price_of(charges, policy.currency)
     if price != found.fraction("price") or price > run.asked.price or not charges:
         raise Refused(f"the charges of run {run.id} come to {price}, not to the {run.asked.price} that was reserved")
-    if run.charged:
-        _require_left(books, policy, price)
+    for one in charges:
+        if str(one.relation) != policy.identity.relation:
+            raise Refused(
+                f"query '{one.query}' is priced under {one.relation}, account '{policy.account}' counts under "
+                f"{policy.identity.relation}: prices under different relations are never added"
+            )
+    measured = [one.data for one in found.parts("charges")]
+    if run.charged and measured != run.charges:
+        raise Refused(f"run {run.id} is charged again for the measurements it was charged for, not for others")
+    _require_left(books, policy, price, held=run.held)
     run.charged.append(price)
-    run.charges = [one.data for one in found.parts("charges")]
+    run.charges = measured
 
 
 def attempt(run: Run, found: Found) -> None:
     """Notes, before any random bit is read, that a run is about to draw."""
     found.has_only("run", "number")
-    if not run.charged or run.stored is not None:
+    if not run.charged or run.stored is not None or run.rejected is not None:
         raise Refused(
             f"run {run.id} is {run.state}: what is stored is never drawn again, what is not paid is not drawn"
         )
@@ -154,8 +163,8 @@ def attempt(run: Run, found: Found) -> None:
 
 def store(run: Run, stored: Stored) -> None:
     """Notes the measurements that a run stored: from now on they are read, never drawn."""
-    if run.stored is not None:
-        raise Refused(f"run {run.id} has its measurements already; nothing is drawn twice")
+    if run.stored is not None or run.rejected is not None:
+        raise Refused(f"run {run.id} is {run.state}: what is stored or given up is not stored again")
     if not run.attempts or stored.attempt != run.attempts:
         raise Refused(f"run {run.id} is at attempt {run.attempts}, not {stored.attempt}")
     run.stored = stored

@@ -6,10 +6,10 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from flows.ledger.chain import Entry
+from flows.ledger.chain import Entry, entry_of
 from flows.ledger.errors import LedgerError, NoLedger, Refused
 from flows.ledger.store import SCHEMA_VERSION
 
@@ -29,6 +29,7 @@ CREATE TRIGGER secrets_last BEFORE DELETE ON confidential BEGIN SELECT RAISE(ABO
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
+MADE = "SELECT type, name, sql FROM sqlite_master"
 
 
 class SqliteStore:
@@ -37,6 +38,7 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = None
+        self._file = (0, 0)
 
     @property
     def place(self) -> str:
@@ -45,23 +47,36 @@ class SqliteStore:
 
     def exists(self) -> bool:
         """Whether the file is there."""
-        return self.path.exists()
+        with _plainly(self.place):
+            return self.path.exists()
 
     def create(self) -> None:
-        """Makes the file, for its owner's eyes only."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        _require_local(self.path.parent)
-        try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            raise Refused(f"there is a file {self.path} already; a ledger is founded once") from None
+        """Makes the file, for its owner's eyes only; goes on where an earlier call was interrupted."""
+        if self.exists() and not self._is_unused():
+            raise Refused(f"there is a file {self.path} already; a ledger is founded once")
         with _plainly(self.place):
-            self._connected().executescript(TABLES)
-        folder = os.open(self.path.parent, os.O_RDONLY)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _require_local(self.path.parent)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self.path.chmod(0o600)
+            with closing(_connect(self.path, is_new=True)) as connection:
+                if _layout(connection) == 0:
+                    connection.executescript(TABLES)
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def _is_unused(self) -> bool:
+        """Whether the file is empty, or a ledger without an entry: what an interrupted founding leaves."""
+        with _plainly(self.place):
+            if not self.path.is_file() or self.path.stat().st_size == 0:
+                return self.path.is_file()
         try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            return next(iter(self.entries_after(0)), None) is None
+        except LedgerError:
+            return False
 
     @contextmanager
     def writing(self) -> Iterator[_Writing]:
@@ -75,7 +90,7 @@ class SqliteStore:
                 connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
+                self.close()  # ends the transaction without it, whatever state an error left it in
 
     def entries_after(self, seq: int) -> Iterator[Entry]:
         """The entries after a number."""
@@ -84,7 +99,7 @@ class SqliteStore:
                 "SELECT seq, before, text, hash FROM entries WHERE seq > ? ORDER BY seq", (seq,)
             )
             for row in rows:
-                yield Entry(int(row[0]), str(row[1]), str(row[2]), str(row[3]))
+                yield entry_of(row)
 
     def confided(self, name: str) -> bytes | None:
         """A confidential value."""
@@ -99,15 +114,15 @@ class SqliteStore:
         return [str(row[0]) for row in rows]
 
     def faults(self) -> list[str]:
-        """What SQLite's own check of the file finds, and missing triggers."""
-        with _plainly(self.place):
+        """What SQLite's own check of the file finds, and tables and triggers that are not as they were made."""
+        with _plainly(self.place), closing(sqlite3.connect(":memory:")) as fresh:
             connection = self._connected()
             told = [str(row[0]) for row in connection.execute("PRAGMA integrity_check").fetchall()]
-            rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        wanted = {"entries_stay", "entries_last", "secrets_stay", "secrets_last"}
-        missing = sorted(wanted - {str(row[0]) for row in rows})
+            fresh.executescript(TABLES)
+            wanted, found = set(fresh.execute(MADE).fetchall()), set(connection.execute(MADE).fetchall())
         return [f"the file is damaged: {one}" for one in told if one != "ok"] + [
-            f"the trigger {one} was removed" for one in missing
+            f"the {kind} {name} was removed, added or changed"
+            for kind, name in sorted({(str(kind), str(name)) for kind, name, _ in wanted ^ found})
         ]
 
     def close(self) -> None:
@@ -117,11 +132,15 @@ class SqliteStore:
             self._connection = None
 
     def _connected(self) -> sqlite3.Connection:
+        if not self.exists():
+            raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init")
+        status = self.path.stat()
         if self._connection is None:
-            if not self.exists():
-                raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init")
             _require_local(self.path.parent)
-            self._connection = _connect(self.path)
+            self._connection, self._file = _connect(self.path), (status.st_dev, status.st_ino)
+        elif self._file != (status.st_dev, status.st_ino):
+            self.close()
+            raise LedgerError(f"the ledger {self.place} was exchanged for another file while it was in use; run again")
         return self._connection
 
 
@@ -142,32 +161,53 @@ class _Writing:
             self._connection.execute("INSERT INTO confidential VALUES(?, ?)", (name, value))
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _layout(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _connect(path: Path, *, is_new: bool = False) -> sqlite3.Connection:
+    """A connection to a ledger's file. Another program's file is left as it is."""
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        _require_known(path, _layout(connection), is_new=is_new)
+        _use_write_ahead_log(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _require_known(path: Path, layout: int, *, is_new: bool) -> None:
+    if layout == 0 and not is_new:
+        raise NoLedger(f"{path} is no ledger; name the ledger's file, or found one elsewhere")
+    if layout > SCHEMA_VERSION:
+        raise LedgerError(f"{path} was written by a newer version of Margrave (layout {layout}); use that version")
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
     for turn in range(TRIES):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             break
         except sqlite3.OperationalError as fault:  # switching to the write-ahead log does not wait for other writers
             if "locked" not in str(fault) or turn == TRIES - 1:
-                connection.close()
                 raise
             time.sleep(PAUSE)
-    connection.execute("PRAGMA synchronous = FULL")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > SCHEMA_VERSION:
-        connection.close()
-        raise LedgerError(f"{path} was written by a newer version of Margrave (layout {version}); use that version")
-    return connection
 
 
 @contextmanager
 def _plainly(place: str) -> Iterator[None]:
-    """Says in our words what SQLite could not do."""
+    """Says in our words what SQLite or the disk could not do."""
     try:
         yield
-    except sqlite3.DatabaseError as fault:
-        raise LedgerError(f"the ledger {place} cannot be used: {fault}. Nothing was written by this step.") from None
+    except OSError as fault:
+        reason = fault.strerror
+    except (sqlite3.Error, ValueError, OverflowError, MemoryError) as fault:
+        reason = str(fault) or type(fault).__name__
+    else:
+        return
+    raise LedgerError(f"the ledger {place} cannot be used: {reason}. Nothing was written by this step.")
 
 
 def _require_local(folder: Path) -> None:

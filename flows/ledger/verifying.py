@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from flows.ledger.anchor import Anchor
 from flows.ledger.books import Books
 from flows.ledger.chain import Entry, linked
-from flows.ledger.errors import Broken, LedgerError
-from flows.ledger.ledger import SALT_BYTES, read_entry
+from flows.ledger.errors import LedgerError
+from flows.ledger.keys import key_from, private_bytes, public_of
+from flows.ledger.ledger import FINGERPRINT_KEY, OFFICE_KEY, SALT_BYTES, read_entry
 from flows.ledger.spending import commitment
 from flows.ledger.store import Store
 
@@ -37,10 +38,13 @@ def verify_ledger(store: Store, anchors: Sequence[Anchor] = ()) -> list[Check]:
             read_entry(books, entry)
             entries.append(entry)
         checks.append(Check("chain", bool(entries), f"{len(entries)} entries, each follows from the one before"))
-    except (Broken, LedgerError) as fault:
+    except LedgerError as fault:
         checks.append(Check("chain", ok=False, detail=str(fault)))
     checks.append(_budgets(books))
-    checks.append(_secrets(books, store))
+    try:
+        checks.append(_secrets(books, store))
+    except LedgerError as fault:
+        checks.append(Check("confidential values", ok=False, detail=str(fault)))
     return checks + [_anchor(books, entries, one) for one in anchors]
 
 
@@ -55,28 +59,41 @@ def _budgets(books: Books) -> Check:
 
 
 def _secrets(books: Books, store: Store) -> Check:
-    """Whether the confidential values are those that the chain committed to."""
-    wrong = []
+    """Whether the confidential values are those that the chain committed to, all of them and no others."""
+    stated = {FINGERPRINT_KEY: books.fingerprint_key}
     for run in books.runs.values():
-        for part, stated in (("key", run.key), ("dataset", run.dataset)):
-            if stated is None:
-                continue
-            name = f"run/{run.id}/{part}"
-            kept = store.confided(name)
-            if kept is None or commitment(name, kept[:SALT_BYTES], kept[SALT_BYTES:]) != stated:
-                wrong.append(name)
+        stated[f"run/{run.id}/key"] = run.key
+        if run.dataset is not None:
+            stated[f"run/{run.id}/dataset"] = run.dataset
+    wrong = sorted({OFFICE_KEY, *stated} ^ set(store.confided_names()))
+    for name, expected in stated.items():
+        kept = store.confided(name) or b""
+        if name not in wrong and commitment(name, kept[:SALT_BYTES], kept[SALT_BYTES:]) != expected:
+            wrong.append(name)
+    if OFFICE_KEY not in wrong and not _is_key_of(store.confided(OFFICE_KEY) or b"", books.office_key):
+        wrong.append(OFFICE_KEY)
     return Check("confidential values", not wrong, f"not as committed to: {', '.join(wrong)}" if wrong else "as stated")
+
+
+def _is_key_of(private: bytes, public: str) -> bool:
+    try:
+        key = key_from(private)
+        return public_of(key) == public and private_bytes(key) == private
+    except (ValueError, TypeError):
+        return False
 
 
 def _anchor(books: Books, entries: Sequence[Entry], anchor: Anchor) -> Check:
     name = f"anchor {anchor.seq}"
     if anchor.ledger != books.ledger:
         return Check(name, ok=False, detail=f"it is of ledger {anchor.ledger}, this is {books.ledger or 'none'}")
+    if anchor in books.lost:
+        return Check(name, ok=False, detail="its entries were lost and charged when a copy was taken into use")
     if anchor.seq > len(entries):
         lost = anchor.seq - len(entries)
         return Check(
             name, ok=False, detail=f"{lost} entries that were published are missing: a cut tail or an old copy"
         )
-    if entries[anchor.seq - 1].hash != anchor.hash:
+    if anchor.seq < 1 or entries[anchor.seq - 1].hash != anchor.hash:
         return Check(name, ok=False, detail="the entries before it are not those that were published")
     return Check(name, ok=True, detail="the chain passes through it")
