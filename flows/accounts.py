@@ -191,6 +191,11 @@ def restore(chosen: argparse.Namespace) -> int:
     from flows.ledger.backup import restore as take_into_use
     from flows.ledger.keys import read_key
 
+    if not chosen.anchor and not chosen.nothing_published:
+        raise UserError(
+            "name the newest anchor that was published, for example a release's manifest: --anchor FILE. Without one "
+            "nobody can tell what this copy lost; if nothing was ever published, say --nothing-published"
+        )
     anchors, keys = [read_anchor(path) for path in chosen.anchor], [read_key(path) for path in chosen.key]
     place = place_of(chosen)
     found = take_into_use(chosen.file, place.ledger, anchors=anchors, keys=keys)

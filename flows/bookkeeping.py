@@ -174,6 +174,9 @@ def _add_keeping(verbs: Verbs) -> None:
     )
     restore.add_argument("file", metavar="FILE", type=Path, help="the copy")
     restore.add_argument("--anchor", metavar="FILE", action="append", type=Path, default=[], help="published anchors")
+    restore.add_argument(
+        "--nothing-published", action="store_true", help="say so where no release and no anchor was ever published"
+    )
     restore.add_argument("--key", metavar="FILE", action="append", type=Path, default=[], help="keys that approve")
     give_back = _add(
         verbs,

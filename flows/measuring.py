@@ -18,6 +18,7 @@ from flows.plan import Plan, PlannedQuery
 from flows.preparing import digest_of, require_same
 from flows.stored import FILE, Integers, Part, hash_of, write_stored
 from mechanisms.randomness import Randomness
+from release_specs.language.phrases import Microdata
 from release_specs.tallies import Tally
 from tabulation.counts import ExactCounts
 from tabulation.errors import MicrodataError
@@ -45,6 +46,15 @@ def exact_name(tally: Tally, level: str | None) -> str:
     return f"{tally.name}:{level or ''}"
 
 
+def exact_totals(plan: Plan) -> Iterator[tuple[Tally, str]]:
+    """The exact totals that come from the microdata, each with its justification in the spec."""
+    stated = {
+        (total.count, total.by): total.because for total in plan.spec.exact if isinstance(total.source, Microdata)
+    }
+    for tally in plan.exact:
+        yield tally, stated[tally.universe, tuple(attribute.name for attribute in tally.attributes)]
+
+
 def measure(job: Job, *, tell: Tell) -> None:
     """Measures what a job's plan says, once. Raises `Held` without approvals, `MicrodataError` for bad structure."""
     ledger, run = job.ledger, job.run
@@ -64,6 +74,8 @@ def measure(job: Job, *, tell: Tell) -> None:
             ledger.release(run)
             job.place.forget_dataset(run)
         raise
+    for tally, because in exact_totals(job.plan):
+        ledger.declare_exact(run, tally.name, at=tally.levels, because=because)
     tell("paying")
     if not job.known.charged or job.known.attempts >= ATTEMPTS * len(job.known.charged):
         ledger.charge(run, job.plan.charges, price=job.plan.price)

@@ -115,7 +115,6 @@ def _account_of(job: Job) -> dict[str, Any]:
     books, known = job.ledger.books(), job.known
     name = known.asked.policy
     policy = books.policies[name]
-    spending = known.spend_subject(policy)
     return {
         "anchor": job.ledger.anchor().as_data(),
         "account": known.asked.account,
@@ -130,6 +129,7 @@ def _account_of(job: Job) -> dict[str, Any]:
         "dataset": known.dataset,
         "stored": known.stored.sha256 if known.stored is not None else None,
         "solo": books.solo,
-        "approved_to_spend": list(books.approvers(spending, at=books.last_at, excluded=known.asked.involved)),
+        "approved_to_spend": list(known.approved_by),
+        "exact_totals": list(known.totals),
         "looked_first": sum(one["release"] == known.asked.release for one in books.looks),
     }

@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 from flows.ledger.anchor import Anchor
-from flows.ledger.chain import digest
 
 CURRENCIES = ("rho", "epsilon")
 ATTEMPTS = 3
@@ -162,6 +161,10 @@ class Run:
     charged: list[Fraction] = field(default_factory=list)
     charges: list[dict[str, Any]] = field(default_factory=list)
     """What is measured, as charged."""
+    totals: list[str] = field(default_factory=list)
+    """The exact totals from the microdata that were declared: they have no price."""
+    approved_by: tuple[str, ...] = ()
+    """Who approved the spending, when it was charged."""
     attempts: int = 0
     stored: Stored | None = None
     released: bool = False
@@ -199,10 +202,6 @@ class Run:
         """What an approval to spend signs: this spec, plan, dataset and policy."""
         about = {"run": self.id, "dataset": self.dataset, "policy": policy.as_data()}
         return {"act": "spend", **about, **self.asked.as_data()}
-
-    def spend_subject(self, policy: Policy) -> str:
-        """The name under which approvals to spend are given."""
-        return digest(self.would_spend(policy))
 
     def would_publish(self, tables: str) -> dict[str, Any]:
         """What an approval to publish signs: these tables of this run, in this version."""

@@ -184,6 +184,11 @@ class Ledger:
             self._propose(pending)
             raise Held(pending)
 
+    def declare_exact(self, run: str, total: str, *, at: Sequence[str], because: str) -> None:
+        """Notes an exact total from the microdata, which has no price and is outside the guarantee."""
+        if total not in self._run(run).totals:
+            self._enter("exact", {"run": run, "total": total, "at": list(at), "because": because})
+
     def charge(self, run: str, charges: Sequence[Charge], *, price: Fraction) -> None:
         """Pays for what a run measures; again, with two approvals, where all its attempts were lost."""
         self._enter_or_propose(

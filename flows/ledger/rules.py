@@ -16,7 +16,7 @@ from flows.ledger.chain import FORMAT, Body, digest
 from flows.ledger.errors import REASONS, Held, Pending, Refused
 from flows.ledger.founding import found_ledger, read_policy
 from flows.ledger.keys import ROLES, Signed, holds, is_public_key
-from flows.ledger.spending import attempt, charge, identify, release_reservation, reserve, store
+from flows.ledger.spending import attempt, charge, declare_exact, identify, release_reservation, reserve, store
 from mechanisms.plain_data import Found
 
 BACKWARDS = timedelta(hours=1)
@@ -232,6 +232,7 @@ def _charged(books: Books, found: Found) -> None:
     pending = pending_attempts(books, run) if run.charged else pending_to_spend(books, run)
     charge(books, run, found)
     require_approvals(books, pending)
+    run.approved_by = tuple(dict.fromkeys((*run.approved_by, *pending.given)))
 
 
 def _stored(books: Books, found: Found) -> None:
@@ -249,6 +250,7 @@ RULES: dict[str, Rule] = {
     "inspected": _inspected,
     "reserved": reserve,
     "identified": lambda books, found: identify(_run(books, found), found),
+    "exact": lambda books, found: declare_exact(_run(books, found), found),
     "charged": _charged,
     "attempted": lambda books, found: attempt(_run(books, found), found),
     "stored": _stored,

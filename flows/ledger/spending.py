@@ -117,6 +117,16 @@ def identify(run: Run, found: Found) -> None:
     run.dataset = found.text("dataset")
 
 
+def declare_exact(run: Run, found: Found) -> None:
+    """Notes a total that is published without noise, outside the guarantee, with its justification (law 8)."""
+    found.has_only("run", "total", "at", "because")
+    total = found.text("total")
+    found.texts("at")
+    if run.released or run.charged or total in run.totals or not found.text("because").strip():
+        raise Refused(f"run {run.id} is {run.state}: each exact total is declared once, with a reason, before payment")
+    run.totals.append(total)
+
+
 def charge(books: Books, run: Run, found: Found) -> None:
     """Pays for everything a run measures, at once."""
     found.has_only("run", "charges", "price")
@@ -125,6 +135,8 @@ def charge(books: Books, run: Run, found: Found) -> None:
         raise Refused(f"run {run.id} is {run.state} and cannot be charged")
     if run.charged and run.attempts < ATTEMPTS * len(run.charged):
         raise Refused(f"run {run.id} is paid already, and has attempts left")
+    if len(run.totals) != run.asked.exact:
+        raise Refused(f"run {run.id} publishes {run.asked.exact} exact totals and declared {len(run.totals)}")
     _require_open(books, policy)
     charges = [read_charge(one.data) for one in found.parts("charges")]
     price = price_of(charges, policy.currency)

@@ -113,7 +113,7 @@ def go(ledger: Ledger, run: str, what: Asked, *, to: str = "published", data: by
     """Takes a run through its steps, up to one of them."""
     steps = {
         "reserved": lambda: ledger.reserve(run, what, IDENTITY),
-        "identified": lambda: ledger.identify(run, data),
+        "identified": lambda: _identify(ledger, run, what, data),
         "charged": lambda: ledger.charge(run, charges(what.price), price=what.price),
         "attempted": lambda: ledger.attempt(run),
         "stored": lambda: ledger.store(run, sha256=f"hash of {run}", attempt=1),
@@ -121,6 +121,13 @@ def go(ledger: Ledger, run: str, what: Asked, *, to: str = "published", data: by
     }
     for step in STEPS[: STEPS.index(to) + 1]:
         steps[step]()
+
+
+def _identify(ledger: Ledger, run: str, what: Asked, data: bytes) -> None:
+    """Names the microdata, and the exact totals that come from them."""
+    ledger.identify(run, data)
+    for number in range(what.exact):
+        ledger.declare_exact(run, f"total{number}", at=["county"], because="the law says so")
 
 
 def head(url: str) -> tuple[int, str]:

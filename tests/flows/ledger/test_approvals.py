@@ -16,7 +16,19 @@ from flows.ledger.chain import Body
 from flows.ledger.errors import Held, Pending, Refused
 from flows.ledger.keys import Signed, new_key, public_of, read_key, sign, write_key
 from flows.ledger.ledger import Ledger
-from tests.flows.ledger.offices import KEYS, POLICY, Clock, asked, charges, found, go, grant, head, with_approvals
+from tests.flows.ledger.offices import (
+    IDENTITY,
+    KEYS,
+    POLICY,
+    Clock,
+    asked,
+    charges,
+    found,
+    go,
+    grant,
+    head,
+    with_approvals,
+)
 
 QUARTER = Fraction(1, 4)
 TWO_TO_SPEND = replace(POLICY, to_spend=2)
@@ -204,6 +216,31 @@ def test_exact_totals_need_two_whatever_the_policy_says(file: str) -> None:
     ledger = found(file)
     go(ledger, "r1", asked(1, exact=1), to="identified")
     assert held(lambda: pay(ledger)).needed == 2
+
+
+def test_a_run_pays_when_each_exact_total_has_its_own_entry_with_a_reason(url: str) -> None:
+    ledger = found(url, solo=True)
+    ledger.reserve("r1", asked(1, exact=1), IDENTITY)
+    ledger.identify("r1", b"microdata")
+    with pytest.raises(Refused, match="publishes 1 exact totals and declared 0"):
+        pay(ledger)
+    with pytest.raises(Refused, match="with a reason"):
+        ledger.declare_exact("r1", "total1", at=["county"], because=" ")
+    for _ in range(2):  # a resumed run declares nothing twice
+        ledger.declare_exact("r1", "total1", at=["county"], because="the register is public")
+    pay(ledger)
+    assert ledger.books().runs["r1"].totals == ["total1"]
+    with pytest.raises(Refused, match="before payment"):
+        ledger.declare_exact("r1", "total2", at=["county"], because="more")
+
+
+def test_the_books_remember_who_approved_when_it_was_charged(file: str) -> None:
+    ledger, pending = waiting(file)
+    for person in ("Ada", "Ben"):
+        ledger.approve(pending.subject, KEYS[person])
+    pay(ledger)
+    grant(ledger, replace(TWO_TO_SPEND, cap=TWO_TO_SPEND.cap + 1))
+    assert ledger.books().runs["r1"].approved_by == ("Ada", "Ben")
 
 
 def test_an_approved_grant_is_good_for_one_grant(url: str) -> None:
