@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from estimation.intervals import normal_quantile
 from mechanisms.catalogue import rebuild
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
-from mechanisms.noise.laws import GaussianLaw, LaplaceLaw
+from mechanisms.noise.laws import WIDE, GaussianLaw, LaplaceLaw
 from mechanisms.noise.sampling import draw
 from mechanisms.noise.seeded import SeededBits
 
@@ -41,6 +43,14 @@ class CellNoise:
     def margin(self, confidence: Fraction) -> float:
         """The least distance from zero that a draw keeps with this confidence."""
         return float(self.law.margin(confidence))
+
+    def rough_margin(self, confidence: Fraction) -> float | None:
+        """That of continuous noise: within 1 of the exact one, and known at once; None for narrow noise."""
+        if self.variance < WIDE:
+            return None
+        if self.is_gaussian:
+            return normal_quantile(confidence) * sqrt(self.variance)
+        return -sqrt(self.variance / 2) * log(1 - confidence)
 
     def draw(self, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """So many seeded draws, for simulations around published tables; a release draws through its mechanism."""

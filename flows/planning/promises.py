@@ -25,6 +25,9 @@ LEAST, MOST = Fraction(1, 10**9), Fraction(10**9)
 STEPS = 10**6
 """It is found to one in so many."""
 
+ROUGH = 3.0
+"""Rough margins are off by less."""
+
 NoiseFor = Callable[[Fraction], CellNoise]
 """The noise that an amount buys."""
 
@@ -50,7 +53,10 @@ class Target:
         return noise.margin(self.confidence) * float(self.tick)
 
     def is_kept_by(self, noise: CellNoise) -> bool:
-        """Whether it is kept."""
+        """Whether it is kept. Where it clearly is or is not, the exact margin is not computed."""
+        rough = None if self.agency else noise.rough_margin(self.confidence)
+        if rough is not None and abs(rough - float(self.margin / self.tick)) > ROUGH:
+            return rough < float(self.margin / self.tick)
         return self.margin_of(noise) <= self.margin
 
     def price(self, noise_for: NoiseFor) -> Fraction | None:

@@ -20,6 +20,9 @@ PRECISION = 160
 ENOUGH = 2560
 """A probability below 2^-2500 is reported as zero."""
 
+WIDE = 8
+"""From this variance on a discrete Gaussian has the moments of the continuous one, to far more digits than a float."""
+
 
 class Law(ABC):
     """The integers x with probability proportional to exp(-exponent(|x|))."""
@@ -188,6 +191,13 @@ class GaussianLaw(Law):
     def mass(self, x: int, precision: int) -> Enclosure:
         """The weight of x over the sum of all."""
         return _ratio(exp_neg(self.exponent(x), precision), self._total(precision), precision)
+
+    def variance_of_draw(self) -> float:
+        """The exact variance of one draw, as the nearest float.
+
+        It is the parameter times 1 - 8 pi^2 v exp(-2 pi^2 v) to first order: from 8 on less than 2^-200 below it.
+        """
+        return float(self.variance) if self.variance >= WIDE else _nearest(self.spread)
 
     def spread(self, precision: int) -> Enclosure:
         """The mean of x^2."""

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from flows.plan import Plan
+from flows.planning.noise import CellNoise
 from flows.terminal import UserError
+from mechanisms.noise.laws import GaussianLaw, LaplaceLaw
 from tests.flows.plans import planned, small
 
 CONFIDENCE = Fraction(95, 100)
@@ -146,3 +148,17 @@ def test_promises_of_the_examples_are_kept_by_their_own_measurements() -> None:
     households = planned("households")
     (taz,) = [query for query in households.queries if query.name == "sex_by_age.count@zones:taz"]
     assert taz.noise.margin(Fraction(9, 10)) <= 40
+
+
+@pytest.mark.parametrize("confidence", [Fraction(1, 2), Fraction(9, 10), Fraction(99, 100), Fraction(999, 1000)])
+@pytest.mark.parametrize("amount", [8, Fraction(25, 2), 101, Fraction(10007, 3)])
+def test_a_rough_margin_is_within_one_of_the_exact_one(amount: Fraction, confidence: Fraction) -> None:
+    for law in (GaussianLaw(Fraction(amount)), LaplaceLaw(Fraction(amount))):
+        noise = CellNoise(law)
+        rough = noise.rough_margin(confidence)
+        assert rough is not None
+        assert abs(rough - noise.margin(confidence)) <= 1
+
+
+def test_narrow_noise_has_no_rough_margin() -> None:
+    assert CellNoise(GaussianLaw(Fraction(7))).rough_margin(Fraction(9, 10)) is None
