@@ -1,6 +1,6 @@
 """Made-up releases for `estimate.py`: areas, a spec, a population with its exact counts, and exact noise with a seed.
 
-Areas nest as evenly as their numbers allow. Noise is drawn by our own exact samplers from seeded bits, so that a bed
+Areas nest as evenly as their numbers allow. CellNoise is drawn by our own exact samplers from seeded bits, so that a bed
 and a seed always give the same measurements.
 """
 
@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,9 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from estimation.measurement import Measurement
 from estimation.problem import Problem, problem
+from flows.planning.noise import CellNoise
 from mechanisms.noise.laws import GaussianLaw, LaplaceLaw
-from mechanisms.noise.sampling import draw
-from mechanisms.noise.seeded import SeededBits
 from release_specs.load import load_spec
 from release_specs.tallies import Tally, tallies_of
 
@@ -49,32 +47,7 @@ RACES = np.array([6.0, 1.5, 0.3, 0.8, 0.1, 0.6, 0.7])
 """How unequal races are: the parameters of the law from which every area's mix is drawn."""
 
 
-@dataclass(frozen=True)
-class Noise:
-    """The law of the noise in a cell, with its exact variance."""
-
-    law: GaussianLaw | LaplaceLaw
-
-    @cached_property
-    def variance(self) -> float:
-        """The variance of a draw."""
-        return self.law.variance_of_draw()
-
-    @property
-    def is_gaussian(self) -> bool:
-        """Whether sums of it are as good as normal."""
-        return isinstance(self.law, GaussianLaw)
-
-    def margin(self, confidence: Fraction) -> float:
-        """The least distance from zero that a draw keeps with this confidence."""
-        return float(self.law.margin(confidence))
-
-    def draw(self, size: int, rng: np.random.Generator) -> Integers:
-        """So many draws."""
-        return draw(self.law, size, SeededBits(int(rng.integers(2**62))))
-
-
-Noises = Mapping[tuple[str, str], Noise]
+Noises = Mapping[tuple[str, str], CellNoise]
 
 
 @dataclass(frozen=True)
@@ -230,10 +203,10 @@ def _chosen(rng: np.random.Generator, mixes: npt.NDArray[np.float64], home: Inte
     return found
 
 
-def gaussian_noises(shape: Shape, level_shares: Mapping[str, Fraction], rho: Fraction) -> dict[tuple[str, str], Noise]:
+def gaussian_noises(shape: Shape, level_shares: Mapping[str, Fraction], rho: Fraction) -> dict[tuple[str, str], CellNoise]:
     """Discrete Gaussian noise of a budget in rho, by shares of levels and of tables."""
     return {
-        (table, level): Noise(GaussianLaw(1 / (2 * rho * level_shares[level] * TABLE_SHARES[table])))
+        (table, level): CellNoise(GaussianLaw(1 / (2 * rho * level_shares[level] * TABLE_SHARES[table])))
         for table, level in shape.measured()
     }
 
@@ -257,11 +230,11 @@ def peers_population(tracts: int, persons: int, seed: int) -> npt.NDArray[np.int
     return np.bincount(home * 168 + cell, minlength=tracts * 168).reshape(tracts, 168).astype(np.int32)
 
 
-def peers_noises(epsilon: Fraction) -> dict[tuple[str, str], Noise]:
+def peers_noises(epsilon: Fraction) -> dict[tuple[str, str], CellNoise]:
     """Discrete Laplace noise: 35 % of epsilon for cells; 5, 5, 3 and 2 for totals of tract, county, state, nation."""
     percent = {"tract": 5, "county": 5, "state": 3, "nation": 2}
-    found = {("total", level): Noise(LaplaceLaw(100 / (epsilon * share))) for level, share in percent.items()}
-    return {**found, ("cells", "tract"): Noise(LaplaceLaw(100 / (epsilon * 35)))}
+    found = {("total", level): CellNoise(LaplaceLaw(100 / (epsilon * share))) for level, share in percent.items()}
+    return {**found, ("cells", "tract"): CellNoise(LaplaceLaw(100 / (epsilon * 35)))}
 
 
 def census_bed(counties: int, tracts: int, areas: int, persons: int) -> Bed:
