@@ -1,6 +1,6 @@
 """Made-up releases for `estimate.py`: areas, a spec, a population with its exact counts, and exact noise with a seed.
 
-Areas nest as evenly as their numbers allow. CellNoise is drawn by our own exact samplers from seeded bits, so that a bed
+Areas nest as evenly as their numbers allow. Noise is drawn by our own exact samplers from seeded bits, so that a bed
 and a seed always give the same measurements.
 """
 
@@ -203,7 +203,9 @@ def _chosen(rng: np.random.Generator, mixes: npt.NDArray[np.float64], home: Inte
     return found
 
 
-def gaussian_noises(shape: Shape, level_shares: Mapping[str, Fraction], rho: Fraction) -> dict[tuple[str, str], CellNoise]:
+def gaussian_noises(
+    shape: Shape, level_shares: Mapping[str, Fraction], rho: Fraction
+) -> dict[tuple[str, str], CellNoise]:
     """Discrete Gaussian noise of a budget in rho, by shares of levels and of tables."""
     return {
         (table, level): CellNoise(GaussianLaw(1 / (2 * rho * level_shares[level] * TABLE_SHARES[table])))
