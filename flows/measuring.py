@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from flows.code import code_digest
-from flows.job import Job
+from flows.job import Job, step
 from flows.ledger.books import ATTEMPTS
 from flows.plan import Plan, PlannedQuery
 from flows.preparing import digest_of, require_same
-from flows.stored import FILE, Integers, Part, hash_of, write_stored
+from flows.stored import FILE, Integers, Part, hash_of, sweep_stored, write_stored
 from mechanisms.randomness import Randomness
 from release_specs.tallies import Tally
 from tabulation.counts import ExactCounts
@@ -45,9 +45,12 @@ def exact_name(tally: Tally, level: str | None) -> str:
     return f"{tally.name}:{level or ''}"
 
 
+@step("measuring")
 def measure(job: Job, *, tell: Tell) -> None:
     """Measures what a job's plan says, once. Raises `Held` without approvals, `MicrodataError` for bad structure."""
     ledger, run = job.ledger, job.run
+    job.forget_spill()
+    sweep_stored(job.folder)
     if job.known.stored is None and job.known.attempts and (job.folder / FILE).exists():
         ledger.store(run, sha256=hash_of(job.folder / FILE), attempt=job.known.attempts)
     if job.known.stored is not None:
@@ -64,6 +67,8 @@ def measure(job: Job, *, tell: Tell) -> None:
             ledger.release(run)
             job.place.forget_dataset(run)
         raise
+    finally:
+        job.forget_spill()
     tell("paying")
     if not job.known.charged or job.known.attempts >= ATTEMPTS * len(job.known.charged):
         ledger.charge(run, job.plan.charges, price=job.plan.price)

@@ -56,7 +56,8 @@ def pending_by_two(books: Books, act: str, content: Body, *, excluded: tuple[str
 def pending_attempts(books: Books, run: Run) -> Pending:
     """What a run needs before it is charged again, to draw once more."""
     content = {"run": run.id, "number": run.attempts + 1}
-    return pending_by_two(books, f"attempt {run.attempts + 1} of run {run.id}", content, excluded=run.asked.involved)
+    act = f"attempt {run.attempts + 1} of run {run.id}, at a new charge"
+    return pending_by_two(books, act, content, excluded=run.asked.involved)
 
 
 def pending_to_spend(books: Books, run: Run) -> Pending:

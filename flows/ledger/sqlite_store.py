@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flows.ledger.chain import Entry
@@ -75,7 +75,8 @@ class SqliteStore:
                 connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # a disk that refused the entry may refuse this too
+                    connection.execute("ROLLBACK")
 
     def entries_after(self, seq: int) -> Iterator[Entry]:
         """The entries after a number."""
