@@ -23,7 +23,7 @@ test: $(READY) ## run the quick tests
 	@$(PYTHON) -m pytest -n $(WORKERS) -m "not slow"
 
 test-slow: $(READY) ## run all tests, the slow statistical ones too
-	@MARGRAVE_MUTATIONS=20000 MARGRAVE_ENUMERATION=30 MARGRAVE_NEIGHBOURS=40 $(PYTHON) -m pytest -n $(WORKERS)
+	@MARGRAVE_MUTATIONS=20000 MARGRAVE_ENUMERATION=30 MARGRAVE_NEIGHBOURS=40 MARGRAVE_CRASHES=200 $(PYTHON) -m pytest -n $(WORKERS)
 
 check: $(READY) ## lint, formatting, types, import walls, dead code
 	@echo "check: ruff" && $(PYTHON) -m ruff check --quiet . && $(PYTHON) -m ruff format --quiet --check .

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimation.errors import EstimationError
+from flows import guard
 from flows.job import Job
 from flows.plan import guarantee, plan_release
 from flows.preparing import payer_of
+from flows.publishing import published
 from flows.server import enter, in_use, start_early
 from flows.terminal import HELD, NOT_SO, OK, Stages, UserError, plainly, say, tell
 from flows.workplace import Workplace
@@ -28,8 +30,8 @@ def conduct(place: Workplace, prepare: Callable[[], Order], *, as_json: bool) ->
     """Prepares a run while the server starts, then measures and publishes it on Prefect."""
     early = start_early()
     job = Job.of(place.private, prepare().run)
-    if job.known.versions:
-        return _told(job, release=None, held=None, as_json=as_json)
+    if (done := published(job)) is not None:
+        return _told(job, release=str(done.folder), held=None, as_json=as_json)
     try:
         release, held = _through_prefect(job, early.wait(tell), as_json=as_json)
     except KeyboardInterrupt:
@@ -37,7 +39,7 @@ def conduct(place: Workplace, prepare: Callable[[], Order], *, as_json: bool) ->
         raise
     except MicrodataError as fault:
         raise UserError(f"microdata refused [{fault.code}]: {fault}. {standing(job)}") from None
-    except (EstimationError, ReleaseFault) as fault:
+    except (EstimationError, ReleaseFault, guard.ReleaseFault) as fault:
         tell(f"margrave: {fault}. {standing(job)}")
         return NOT_SO
     return _told(job, release=release, held=held, as_json=as_json)
@@ -74,11 +76,7 @@ def _through_prefect(job: Job, api: Any, *, as_json: bool) -> tuple[str | None, 
 
 def _told(job: Job, *, release: str | None, held: str | None, as_json: bool) -> int:
     """The last words of a run."""
-    from flows.publishing import target_of
-
     books, known = job.ledger.books(), job.known
-    if known.versions and release is None:
-        release = str(target_of(job, len(known.versions)))
     left = {"currency": books.policies[known.asked.policy].currency, "amount": str(books.left(known.asked.policy))}
     charged = {"currency": left["currency"], "amount": str(known.spent)}
     if as_json:

@@ -13,19 +13,21 @@ from typing import Any
 
 from estimation.measurement import ExactNumbers, Measurement
 from estimation.problem import problem
-from flows.job import Job
+from flows.job import Job, step
 from flows.ledger.chain import digest
 from flows.ledger.errors import Refused
 from flows.measuring import exact_name, parts_of
 from flows.plan import Plan
 from flows.stored import read_stored
 from flows.workplace import CANDIDATE
+from reporting.folder import sync_all
 from reporting.manifest import hashes_of
 from reporting.replay import MadeTables, make_tables
 
 Tell = Callable[[str], None]
 
 
+@step("making tables")
 def estimate(job: Job, *, tell: Tell) -> str:
     """Makes the tables of a job beside its measurements; returns the digest of every file, which approvals sign."""
     if not job.candidate.exists():
@@ -36,6 +38,7 @@ def estimate(job: Job, *, tell: Tell) -> str:
         made = tables_of(job)
         tell("writing tables")
         _write(aside, job.spec, job.plan, made)
+        sync_all(aside)
         aside.replace(job.candidate)
     return tables_digest(job.candidate)
 
@@ -73,6 +76,9 @@ def _described(charge: dict[str, Any]) -> dict[str, Any]:
 
 
 def forget_candidate(job: Job) -> None:
-    """Removes the tables that waited, after they were published or rejected."""
-    for left in (job.candidate, job.folder / f".{CANDIDATE}"):
-        shutil.rmtree(left, ignore_errors=True)
+    """Removes the tables that waited; at no time is there a part of them that looks like all."""
+    aside = job.folder / f".{CANDIDATE}"
+    shutil.rmtree(aside, ignore_errors=True)
+    if job.candidate.exists():
+        job.candidate.replace(aside)
+        shutil.rmtree(aside, ignore_errors=True)

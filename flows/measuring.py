@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from flows.code import code_digest
-from flows.job import Job
+from flows.job import Job, step
 from flows.ledger.books import ATTEMPTS
 from flows.plan import Plan, PlannedQuery
 from flows.preparing import digest_of, require_same
-from flows.stored import FILE, Integers, Part, hash_of, write_stored
+from flows.stored import FILE, Integers, Part, hash_of, sweep_stored, write_stored
 from mechanisms.randomness import Randomness
 from release_specs.language.phrases import Microdata
 from release_specs.tallies import Tally
@@ -55,9 +55,12 @@ def exact_totals(plan: Plan) -> Iterator[tuple[Tally, str]]:
         yield tally, stated[tally.universe, tuple(attribute.name for attribute in tally.attributes)]
 
 
+@step("measuring")
 def measure(job: Job, *, tell: Tell) -> None:
     """Measures what a job's plan says, once. Raises `Held` without approvals, `MicrodataError` for bad structure."""
     ledger, run = job.ledger, job.run
+    job.forget_spill()
+    sweep_stored(job.folder)
     if job.known.stored is None and job.known.attempts and (job.folder / FILE).exists():
         ledger.store(run, sha256=hash_of(job.folder / FILE), attempt=job.known.attempts)
     if job.known.stored is not None:
@@ -74,6 +77,8 @@ def measure(job: Job, *, tell: Tell) -> None:
             ledger.release(run)
             job.place.forget_dataset(run)
         raise
+    finally:
+        job.forget_spill()
     for tally, because in exact_totals(job.plan):
         ledger.declare_exact(run, tally.name, at=tally.levels, because=because)
     tell("paying")

@@ -16,7 +16,7 @@ from flows.estimating import estimate
 from flows.job import Job
 from flows.measuring import Tell, measure
 from flows.preparing import Order, Persons, prepare
-from flows.publishing import Release, publish
+from flows.publishing import Release, publish, published
 from flows.workplace import Workplace
 from tabulation.tabulate import tell_nobody
 
@@ -31,7 +31,10 @@ def release_once(
 
 
 def finish(job: Job, *, tell: Tell = tell_nobody) -> Release:
-    """Every step after the reservation."""
+    """Every step after the reservation; none where the release was published already."""
+    done = published(job)
+    if done is not None:
+        return done
     measure(job, tell=tell)
     estimate(job, tell=tell)
     return publish(job, tell=tell)

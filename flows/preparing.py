@@ -7,7 +7,6 @@ says where everything is. From here on the run reads these copies, so that a spe
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -15,14 +14,16 @@ from hashlib import sha256
 from pathlib import Path
 
 from flows.code import code_digest
+from flows.disk import on_disk
 from flows.ledger.books import Asked, Identity, Policy, PolicyName, Run
 from flows.ledger.chain import canonical, digest
 from flows.ledger.ledger import Ledger
 from flows.plan import Plan, plan_release
 from flows.terminal import UserError
-from flows.workplace import Workplace
+from flows.workplace import Workplace, write_whole
 from release_specs.load import load_spec
 from release_specs.spec import ReleaseSpec
+from reporting.folder import sync_all
 from reporting.spec_files import gather_spec, write_spec_files
 
 ORDER = "order.json"
@@ -30,6 +31,7 @@ ONCE = "once"
 """The period and edition of a release that has none."""
 WHOLE_ACCOUNT = "all editions"
 """The period of an account whose editions divide one budget."""
+GO_ON = "Mend that and call the same command again: what was reserved, paid and stored is kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,10 @@ def prepare(spec: Path, place: Workplace, order: Order, *, data: Mapping[str, st
         run = secrets.token_hex(4)
         ledger.reserve(run, asked, identity_of(loaded.spec))
     found = replace(order, run=run, edition=plan.edition, ledger=place.ledger)
-    _keep(place, found, shipped)
-    if data:
-        place.note_dataset(run, data)
+    with on_disk(f"preparing run {run}", place.private, then=GO_ON):
+        _keep(place, found, shipped)
+        if data:
+            place.note_dataset(run, data)
     return found
 
 
@@ -151,13 +154,8 @@ def _keep(place: Workplace, order: Order, shipped: Mapping[str, bytes]) -> None:
             path = folder / "spec" / name
             path.unlink(missing_ok=True)
             write_spec_files(folder, {name: data})
-    aside = folder / f".{ORDER}"
-    handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(asdict(order), file)
-        file.flush()
-        os.fsync(file.fileno())
-    aside.replace(folder / ORDER)
+        sync_all(folder)
+    write_whole(folder / ORDER, json.dumps(asdict(order)))
 
 
 def order_of(private: Path, run: str) -> tuple[Workplace, Order]:

@@ -1,7 +1,8 @@
 """The last step: tables that wait become a release, whole and signed, and the ledger knows it.
 
-The folder appears first, complete and verified; then the ledger's entry. A crash between the two leaves a release that
-the next call recognises as its own and enters.
+The folder appears first, complete and verified; then the tables that waited are removed; then comes the ledger's entry.
+A crash before that leaves a release that the next call recognises as its own and enters: tables are made again from the
+stored measurements, byte for byte. After the entry nothing is left to be done.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from flows.code import versions
+from flows.disk import on_disk
 from flows.estimating import Tell, forget_candidate, tables_digest
-from flows.job import Job
+from flows.job import KEPT, Job, step
 from flows.ledger.errors import Refused
 from flows.plan import Plan, guarantee
 from flows.stored import hash_of
 from flows.terminal import UserError
 from reporting.errors import ReleaseFault
-from reporting.folder import write_release
+from reporting.folder import sweep_aside, write_release
 from reporting.manifest import MANIFEST, Manifest, read_manifest
 
 RELEASES = "releases"
@@ -37,11 +39,25 @@ class Release:
     version: int
 
 
+def published(job: Job) -> Release | None:
+    """What a job published last, if it has; then it no longer needs to know where its microdata are."""
+    version = len(job.known.versions)
+    if not version:
+        return None
+    job.place.forget_dataset(job.run)
+    return Release(target_of(job, version), version)
+
+
+@step("publishing")
 def publish(job: Job, *, tell: Tell, reason: str = "") -> Release:
     """Publishes the tables of a job; `reason` says why where an earlier version is corrected.
 
-    Raises `Held` while approvals are missing.
+    Raises `Held` while approvals are missing. What was published already is published again only for a reason.
     """
+    done = published(job)
+    if done is not None and not reason:
+        forget_candidate(job)
+        return done
     if not job.candidate.exists():
         raise Refused(f"run {job.run} has no tables that wait for publication; go on with: margrave resume {job.run}")
     tables = tables_digest(job.candidate)
@@ -49,11 +65,14 @@ def publish(job: Job, *, tell: Tell, reason: str = "") -> Release:
     version = len(job.known.versions) + 1
     target = target_of(job, version)
     _require_folder(target.parent)
-    if not (target.exists() and _is_ours(target, job.run, version)):
-        tell("publishing")
-        _write(job, target=target, version=version, reason=reason)
-    job.ledger.publish(job.run, version=version, manifest=hash_of(target / MANIFEST), tables=tables)
+    with on_disk(f"publishing (run {job.run})", target.parent, then=f"{KEPT}: margrave resume {job.run}"):
+        sweep_aside(target.parent, target=target.name)
+        if not (target.exists() and _is_ours(target, job.run, version)):
+            tell("publishing")
+            _write(job, target=target, version=version, reason=reason)
+    manifest = hash_of(target / MANIFEST)
     forget_candidate(job)
+    job.ledger.publish(job.run, version=version, manifest=manifest, tables=tables)
     return Release(target, version)
 
 
@@ -96,7 +115,11 @@ def _write(job: Job, *, target: Path, version: int, reason: str) -> None:
     )
 
     def fill(aside: Path) -> None:
-        shutil.copytree(job.candidate, aside, dirs_exist_ok=True)
+        for path in sorted(job.candidate.rglob("*")):  # one by one: the first that a disk refuses says why
+            if path.is_file():
+                copy = aside / path.relative_to(job.candidate)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
 
     def sign(message: bytes) -> Mapping[str, Any]:
         return {"office": books.office, "key": books.office_key, "signature": job.ledger.office_signature(message)}

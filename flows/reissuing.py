@@ -25,6 +25,7 @@ def reissue(job: Job, *, reason: str, spec: Path | None, tell: Tell) -> Release:
         raise UserError("say why the release is corrected: --reason TEXT; readers of the old version will see it")
     if job.known.stored is None:
         raise Refused(f"run {job.run} has no stored measurements, so there is nothing to reissue")
+    _finish_exchange(job)
     if spec is not None:
         _exchange_spec(job, spec)
         job = Job(job.place, job.order)
@@ -51,6 +52,13 @@ def _exchange_spec(job: Job, spec: Path) -> None:
     job.spec.rename(aside / "before")
     (aside / FOLDER).rename(job.spec)
     shutil.rmtree(aside)
+
+
+def _finish_exchange(job: Job) -> None:
+    """Brings back the spec where a process was killed while it exchanged it."""
+    before = job.folder / ".exchange" / "before"
+    if before.exists() and not job.spec.exists():
+        before.rename(job.spec)
 
 
 def _measured(plan: Plan) -> tuple[object, ...]:

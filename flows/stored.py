@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BufferedWriter
@@ -79,13 +79,16 @@ def _chunks(parts: Sequence[Part], blocks: Iterable[Integers]) -> Iterator[bytes
         raise ValueError("the numbers to be stored are not as many as their parts have")
 
 
+def sweep_stored(folder: Path) -> None:
+    """Removes the name under which a killed process was writing, where the file system has no unnamed files."""
+    (folder / ASIDE).unlink(missing_ok=True)
+
+
 @contextmanager
 def _unnamed(folder: Path) -> Iterator[BufferedWriter]:
     """A file that gets its name when it is whole and on disk."""
-    aside = folder / ASIDE
-    with suppress(FileNotFoundError):
-        aside.unlink()
-    named = False
+    sweep_stored(folder)
+    aside, named = folder / ASIDE, False
     try:
         handle = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
     except OSError:  # the file system has no unnamed files

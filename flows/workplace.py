@@ -6,9 +6,11 @@ measurements, and its tables until they are published. Only its owner may enter 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,10 +70,8 @@ class Workplace:
 
     def note_dataset(self, run: str, places: Mapping[str, str]) -> None:
         """Keeps where the confidential files of a run are, for the confidential step alone."""
-        path = self.run_folder(run) / DATASET
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({name: str(_absolute(place)) for name, place in places.items()}, file)
+        found = {name: str(_absolute(place)) for name, place in places.items()}
+        write_whole(self.run_folder(run) / DATASET, json.dumps(found))
 
     def dataset(self, run: str) -> dict[str, str]:
         """Where the confidential files of a run are."""
@@ -82,7 +82,32 @@ class Workplace:
 
     def forget_dataset(self, run: str) -> None:
         """Removes the note of where the confidential files are."""
-        (self.run_folder(run) / DATASET).unlink(missing_ok=True)
+        for left in (DATASET, f".{DATASET}"):
+            (self.run_folder(run) / left).unlink(missing_ok=True)
+
+    @contextmanager
+    def alone(self, run: str) -> Iterator[None]:
+        """While it lasts no other process works on a run. Raises `UserError` where one does."""
+        opened = os.open(self.run_folder(run), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(f"another process is at work on run {run}; let it end, then call again") from None
+            yield
+        finally:
+            os.close(opened)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file for its owner alone, so that all of it or what was there before is found, whatever happens."""
+    aside = path.with_name(f".{path.name}")
+    opened = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(opened, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
 
 
 def _beside(url: str) -> Path:

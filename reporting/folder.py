@@ -84,9 +84,16 @@ def _make_durable(folder: Path) -> None:
     for base, folders, files in os.walk(folder, topdown=False):
         for name in files:
             (Path(base) / name).chmod(FILE_MODE)
-            _sync(Path(base) / name)
         for name in folders:
             (Path(base) / name).chmod(FOLDER_MODE)
+    sync_all(folder)
+
+
+def sync_all(folder: Path) -> None:
+    """Waits until every file and folder in a folder is on disk, and the folder itself."""
+    for base, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            _sync(Path(base) / name)
         _sync(Path(base))
 
 
@@ -98,12 +105,16 @@ def _sync(path: Path) -> None:
         os.close(opened)
 
 
-def sweep_aside(parent: Path) -> list[str]:
-    """Removes what killed processes left aside in a folder of releases, and names it."""
+def sweep_aside(parent: Path, *, target: str = "") -> list[str]:
+    """Removes what killed processes left aside in a folder of releases, and names it.
+
+    What was to become `target` is removed however young it is: the caller knows that nobody else writes it.
+    """
     removed = []
     for left in sorted(parent.glob(f"{PREFIX}*")):
+        own = bool(target) and left.name.rpartition("-")[0] == f"{PREFIX}{target}"
         try:
-            if left.is_symlink() or time.time() - left.stat().st_mtime < YOUNG:
+            if left.is_symlink() or (not own and time.time() - left.stat().st_mtime < YOUNG):
                 continue
             lock = os.open(left, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:

@@ -85,7 +85,7 @@ def _act_of(would: Body) -> str:
     """What is to be approved, in words."""
     act, run = would.get("act"), would.get("run")
     if act == "attempt":
-        return f"attempt {would.get('number')} of run {run}"
+        return f"attempt {would.get('number')} of run {run}, at a new charge"
     return f"run {run}, to {act}" if act in ("spend", "publish") else str(act)
 
 

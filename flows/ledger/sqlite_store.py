@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from flows.ledger.chain import Entry, entry_of
@@ -90,7 +90,8 @@ class SqliteStore:
                 connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
-                self.close()  # ends the transaction without it, whatever state an error left it in
+                with suppress(sqlite3.Error):  # a disk that refused the entry may refuse this too
+                    self.close()  # ends the transaction without it, whatever state an error left it in
 
     def entries_after(self, seq: int) -> Iterator[Entry]:
         """The entries after a number."""
