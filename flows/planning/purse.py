@@ -72,6 +72,12 @@ def edition_of(spec: ReleaseSpec, edition: str | None) -> str | None:
             f"account '{spec.privacy.account.name}' pays edition by edition, and no edition is named; "
             f"add --edition NAME: {which}"
         )
+    has_editions = spec.privacy.account is not None or spec.schedule is not None or _selects_an_edition(spec)
+    if not has_editions and edition not in (None, spec.release.edition):
+        raise UserError(
+            f"the spec has no editions, so '{edition}' would publish the same rows once more and pay again; "
+            "leave --edition out, select rows with only: {COLUMN: edition}, or declare privacy.account.editions"
+        )
     if found is None and _selects_an_edition(spec):
         raise UserError("'only' selects the rows of an edition, and no edition is named; add --edition NAME")
     return found
