@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from flows.datasets import absolute, place_in
 from flows.ledger.ledger import Ledger
 from flows.ledger.store import POSTGRES, SQLITE
 from flows.terminal import UserError
@@ -54,17 +55,30 @@ class Workplace:
 
     def note_dataset(self, run: str, places: Mapping[str, str]) -> None:
         """Keeps where the confidential files of a run are, for the confidential step alone."""
+        self._note(run, {entity: absolute(place) for entity, place in places.items()})
+
+    def note_references(self, run: str, names: Mapping[str, str], *, edition: str | None) -> None:
+        """Keeps which datasets a run is made from; where their files are is looked up in the confidential step."""
+        self._note(run, {entity: {"dataset": name, "edition": edition} for entity, name in names.items()})
+
+    def _note(self, run: str, noted: Mapping[str, object]) -> None:
         path = self.run_folder(run) / DATASET
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({name: str(_absolute(place)) for name, place in places.items()}, file)
+            json.dump(dict(noted), file)
 
     def dataset(self, run: str) -> dict[str, str]:
         """Where the confidential files of a run are."""
         path = self.run_folder(run) / DATASET
         if not path.exists():
             raise UserError(f"run {run} does not know its microdata any more; name them again with --data NAME=PATH")
-        return {str(name): str(place) for name, place in json.loads(path.read_text(encoding="utf-8")).items()}
+        noted = json.loads(path.read_text(encoding="utf-8"))
+        return {str(entity): self._place(str(entity), kept) for entity, kept in noted.items()}
+
+    def _place(self, entity: str, kept: str | Mapping[str, str]) -> str:
+        if isinstance(kept, str):
+            return kept
+        return place_in(self.private, kept["dataset"], entity, edition=kept["edition"])
 
     def forget_dataset(self, run: str) -> None:
         """Removes the note of where the confidential files are."""
@@ -74,10 +88,6 @@ class Workplace:
 def _beside(url: str) -> Path:
     path = Path(url.removeprefix(SQLITE))
     return path.with_name(path.name + PRIVATE)
-
-
-def _absolute(place: str) -> str | Path:
-    return place if "://" in place else Path(place).resolve()
 
 
 def _require_private(folder: Path) -> None:
