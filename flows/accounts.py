@@ -160,13 +160,14 @@ def doctor(chosen: argparse.Namespace) -> int:
     books = place_of(chosen).open_ledger().books()
     unfinished = [run for run in books.runs.values() if run.state not in DONE]
     for run in unfinished:
-        say(f"run {run.id} ({run.asked.release}, edition {run.asked.edition}) is {run.state}: {_next(run)}")
+        say(f"run {run.id} ({run.asked.release}, edition {run.asked.edition}) is {run.state}: {needed_next(run)}")
     if not unfinished:
         say("No run is unfinished.")
     return OK
 
 
-def _next(run: Run) -> str:
+def needed_next(run: Run) -> str:
+    """What an unfinished run needs."""
     if run.state in ("reserved", "identified"):
         return (
             f"nothing was charged. Go on with: margrave resume {run.id}; "

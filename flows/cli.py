@@ -20,6 +20,7 @@ from flows.bookkeeping import add_ledger_verbs
 from flows.checking import add_checking_verbs
 from flows.inspecting import add_custodian_verbs
 from flows.ledger.errors import Held, LedgerError, NoLedger
+from flows.on_schedule.verb import add_schedule_verbs
 from flows.pricing import add_pricing_verbs
 from flows.running import add_release_verbs
 from flows.serving import add_server_verbs
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     add_custodian_verbs(verbs)
     add_ledger_verbs(verbs)
     add_release_verbs(verbs)
+    add_schedule_verbs(verbs)
     add_checking_verbs(verbs)
     add_server_verbs(verbs)
     return parser

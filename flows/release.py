@@ -15,11 +15,13 @@ from typing import Any
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+from prefect.runtime import flow_run as current
 
 from flows import estimating, measuring, publishing
 from flows.guard import guarded, seal
 from flows.job import Job
 from flows.ledger.errors import Broken, Held, LedgerError, NoLedger, Refused
+from flows.on_schedule.duty import living
 from flows.stored import StoredError
 from tabulation.tabulate import tell_nobody
 
@@ -54,18 +56,20 @@ def publish(run: str, private: str) -> str:
 @flow(name="measure-release", flow_run_name="measure-{run}", retries=0, persist_result=False, log_prints=False)
 def measure_release(run: str, private: str) -> dict[str, Any]:
     """From the reservation to tables that wait for publication."""
-    try:
-        measure(run, private)
-    except Held as held:
-        return {"held": str(held)}
-    estimate(run, private)
-    return {"held": None}
+    with living(Path(private), str(current.id)):
+        try:
+            measure(run, private)
+        except Held as held:
+            return {"held": str(held)}
+        estimate(run, private)
+        return {"held": None}
 
 
 @flow(name="publish-release", flow_run_name="publish-{run}", retries=0, persist_result=False, log_prints=False)
 def publish_release(run: str, private: str) -> dict[str, Any]:
     """From tables that wait to a release."""
-    try:
-        return {"held": None, "release": publish(run, private)}
-    except Held as held:
-        return {"held": str(held), "release": None}
+    with living(Path(private), str(current.id)):
+        try:
+            return {"held": None, "release": publish(run, private)}
+        except Held as held:
+            return {"held": str(held), "release": None}

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flows.datasets import absolute, place_in
 from flows.ledger.store import POSTGRES, SQLITE
 from flows.terminal import UserError
 
@@ -70,15 +71,27 @@ class Workplace:
 
     def note_dataset(self, run: str, places: Mapping[str, str]) -> None:
         """Keeps where the confidential files of a run are, for the confidential step alone."""
-        found = {name: str(_absolute(place)) for name, place in places.items()}
-        write_whole(self.run_folder(run) / DATASET, json.dumps(found))
+        self._note(run, {entity: absolute(place) for entity, place in places.items()})
+
+    def note_references(self, run: str, names: Mapping[str, str], *, edition: str | None) -> None:
+        """Keeps which datasets a run is made from; where their files are is looked up in the confidential step."""
+        self._note(run, {entity: {"dataset": name, "edition": edition} for entity, name in names.items()})
+
+    def _note(self, run: str, noted: Mapping[str, object]) -> None:
+        write_whole(self.run_folder(run) / DATASET, json.dumps(dict(noted)))
 
     def dataset(self, run: str) -> dict[str, str]:
         """Where the confidential files of a run are."""
         path = self.run_folder(run) / DATASET
         if not path.exists():
             raise UserError(f"run {run} does not know its microdata any more; name them again with --data NAME=PATH")
-        return {str(name): str(place) for name, place in json.loads(path.read_text(encoding="utf-8")).items()}
+        noted = json.loads(path.read_text(encoding="utf-8"))
+        return {str(entity): self._place(str(entity), kept) for entity, kept in noted.items()}
+
+    def _place(self, entity: str, kept: str | Mapping[str, str]) -> str:
+        if isinstance(kept, str):
+            return kept
+        return place_in(self.private, kept["dataset"], entity, edition=kept["edition"])
 
     def forget_dataset(self, run: str) -> None:
         """Removes the note of where the confidential files are."""
@@ -113,10 +126,6 @@ def write_whole(path: Path, text: str) -> None:
 def _beside(url: str) -> Path:
     path = Path(url.removeprefix(SQLITE))
     return path.with_name(path.name + PRIVATE)
-
-
-def _absolute(place: str) -> str | Path:
-    return place if "://" in place else Path(place).resolve()
 
 
 def _require_private(folder: Path) -> None:

@@ -29,7 +29,13 @@ class Entrypoints:
     publish: str
 
 
-def as_prefect_yaml(deployments: Iterable[Deployment], now: datetime, *, pool: str, entrypoints: Entrypoints) -> str:
+FLOWS = Entrypoints("flows.on_schedule.firing.measure_on_schedule", "flows.on_schedule.firing.publish_on_schedule")
+"""The flows that fire on schedule."""
+
+
+def as_prefect_yaml(
+    deployments: Iterable[Deployment], now: datetime, *, pool: str, entrypoints: Entrypoints = FLOWS
+) -> str:
     """The text of a `prefect.yaml` whose schedules begin at `now`."""
     entries = [entry for one in deployments for entry in _entries(one, now, entrypoints, pool)]
     writer, text = YAML(), io.StringIO()

@@ -1,0 +1,94 @@
+"""Names for confidential files: a private file says where they are, and everything else knows the name alone.
+
+`<private>/datasets/NAME.json` maps entities to places. It is written by `margrave dataset`, read inside the
+confidential step only, and refused where others could read it. `{edition}` in a place stands for the edition that is
+measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from flows.terminal import UserError
+
+DATASETS, EDITION = "datasets", "{edition}"
+_NAME = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
+
+
+def write_dataset(private: Path, name: str, places: Mapping[str, str]) -> None:
+    """Keeps where the files of a dataset are, for their owner alone; what was kept under the name is replaced."""
+    folder = private / DATASETS
+    try:
+        for one in (private, folder):
+            one.mkdir(mode=0o700, parents=True, exist_ok=True)
+        aside = folder / f".{name}.{os.getpid()}"
+        path = _file_of(private, name)
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump({entity: absolute(place) for entity, place in places.items()}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError as fault:
+        raise UserError(f"the private folder {folder} cannot be written: {fault.strerror}") from None
+
+
+def entities_of(private: Path, name: str) -> tuple[str, ...]:
+    """The entities whose files a dataset names."""
+    return tuple(_read(private, name))
+
+
+def place_in(private: Path, name: str, entity: str, *, edition: str | None) -> str:
+    """Where the file of an entity is, for the confidential step alone."""
+    places = _read(private, name)
+    if entity not in places:
+        raise UserError(
+            f"the dataset '{name}' names no file for '{entity}' (it has {', '.join(places)}); "
+            f"add it with: margrave dataset {name} {entity}=PATH ..."
+        )
+    if EDITION in places[entity] and edition is None:
+        raise UserError(f"the dataset '{name}' has a file for each edition, and no edition is named; add --edition")
+    return places[entity].replace(EDITION, edition or "")
+
+
+def absolute(place: str) -> str:
+    """A place that means the same from every folder."""
+    return place if "://" in place else str(Path(place).resolve())
+
+
+def _file_of(private: Path, name: str) -> Path:
+    if _NAME.fullmatch(name) is None:
+        raise UserError(f"'{name}' cannot name a dataset; begin with a letter and use letters, digits, - and _")
+    return private / DATASETS / f"{name}.json"
+
+
+def _read(private: Path, name: str) -> dict[str, str]:
+    path = _file_of(private, name)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise UserError(
+            f"there is no dataset '{name}' beside this ledger; name its files with: margrave dataset {name} ENTITY=PATH"
+        ) from None
+    except OSError as fault:
+        raise UserError(f"{path} cannot be read: {fault.strerror}") from None
+    with os.fdopen(handle, encoding="utf-8") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise UserError(f"{path} must belong to you and be closed to others; mend it with: chmod 600 {path}")
+        return _parsed(file.read(), path)
+
+
+def _parsed(text: str, path: Path) -> dict[str, str]:
+    """What the file says; never a word of it in an error."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = None
+    if not isinstance(data, dict) or not all(isinstance(place, str) for place in data.values()):
+        raise UserError(f"{path} is not what 'margrave dataset' wrote; write it again")
+    return data
