@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.keyholders import place_of
+from flows.keyholders import in_words, place_of
 from flows.terminal import NOT_SO, OK, UserError, plainly, say
 
 if TYPE_CHECKING:
@@ -59,8 +59,13 @@ def as_data(books: Books) -> dict[str, Any]:
             for key in books.keys.values()
         ],
         "waiting": [
-            {"act": act, "number": subject, "approved_by": list(books.approvers(subject, at=books.last_at))}
-            for subject, (act, _) in books.proposals.items()
+            {
+                "act": act,
+                "about": in_words(act, would),
+                "number": subject,
+                "approved_by": list(books.approvers(subject, at=books.last_at)),
+            }
+            for subject, (act, would) in books.proposals.items()
         ],
         "looks": len(books.looks),
     }
@@ -83,13 +88,15 @@ def _run(run: Run) -> dict[str, Any]:
 def _lines(found: dict[str, Any]) -> list[str]:
     alone = ", for one person without approvals" if found["solo"] else ""
     lines = [f"ledger {found['ledger']} of {found['office']}{alone}", ""]
-    lines += _table("accounts", OF_ACCOUNTS, found["accounts"], "open one with: margrave ledger grant")
+    lines += _table("accounts", OF_ACCOUNTS, found["accounts"], "none yet; margrave ledger grant SPEC opens one")
     lines += _table("runs", OF_RUNS, found["runs"], "none yet")
     if found["keys"]:
         lines += _table("keys", ("person", "role", "revoked", "key"), found["keys"], "")
     if found["waiting"]:
-        lines += ["waiting for approval, or approved"]
-        lines += [f"  {one['number'][:16]}  {one['act']}  {', '.join(one['approved_by'])}" for one in found["waiting"]]
+        lines += ["waiting for approval"]
+        for one in found["waiting"]:
+            given = f"; approved by {', '.join(one['approved_by'])}" if one["approved_by"] else ""
+            lines.append(f"  {one['number'][:16]}  {one['act']}: {one['about']}{given}")
     return lines
 
 

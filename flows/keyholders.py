@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flows.terminal import HELD, OK, WRONG_INPUT, UserError, load_or_say, say
+from flows.terminal import HELD, OK, WRONG_INPUT, UserError, load_or_say, plainly, say
 from flows.workplace import Workplace
 
 if TYPE_CHECKING:
@@ -131,21 +132,51 @@ def revoke(chosen: argparse.Namespace) -> int:
 
 def approve(chosen: argparse.Namespace) -> int:
     """Signs what waits."""
-    from flows.ledger.keys import read_key
+    from flows.ledger.books import same_person
+    from flows.ledger.keys import public_of, read_key
 
-    ledger = place_of(chosen).open_ledger()
-    for subject, (act, would) in ledger.books().proposals.items():
-        if chosen.subject and subject.startswith(chosen.subject):
-            say(f"{act}:")
-            for name, value in would.items():
-                if not isinstance(value, list):
-                    say(f"  {name}: {value}")
-    act = ledger.approve(chosen.subject, read_key(chosen.key))
-    say(f"Approved: {act}. Who asked for it calls the same command again.")
+    if chosen.key.suffix == PUBLIC:
+        raise UserError(f"{chosen.key} is the public half of a key; name the private one: --key {chosen.key.stem}")
+    key, ledger = read_key(chosen.key), place_of(chosen).open_ledger()
+    books = ledger.books()
+    mine = books.keys.get(public_of(key))
+    if mine is None:
+        raise UserError(f"the key {chosen.key} is not enrolled here; enrol it with: margrave ledger enrol FILE{PUBLIC}")
+    found = [one for one in books.proposals if chosen.subject and one.startswith(chosen.subject)]
+    if len(found) != 1:
+        raise UserError(f"{len(found)} things wait for approval under '{chosen.subject}'; see: margrave ledger show")
+    act, would = books.proposals[found[0]]
+    run = books.runs.get(str(would.get("run")))
+    if run is not None and same_person(mine.person) in {same_person(one) for one in run.asked.involved}:
+        raise UserError(f"{mine.person} wrote the spec of run {run.id} or started it, and may not approve it")
+    if mine.person in books.approvers(found[0], at=books.last_at):
+        raise UserError(f"{mine.person} has approved this already; another person must")
+    say(f"{mine.person} approves {act}: {in_words(act, would)}")
+    ledger.approve(found[0], key)
+    say("Approved. Who asked for it calls the same command again.")
     return OK
+
+
+def in_words(act: str, would: dict[str, Any]) -> str:
+    """What an approval is for, in words; its digest covers every detail."""
+    if act == "grant":
+        who = would["identity"]
+        return (
+            f"account '{would['account']}' may spend {would['currency']} {plainly(Fraction(would['cap']))} in "
+            f"'{would['period']}', protecting {who['protect']} under {who['relation']}"
+        )
+    if would.get("act") == "spend":
+        return (
+            f"'{would['release']}', edition {would['edition']}, spends {plainly(Fraction(would['price']))} of account "
+            f"'{would['account']}'; spec by {would['author']}, started by {would['started_by']}"
+        )
+    if "person" in would:
+        return f"{would['person']} as {would['role']}"
+    return ", ".join(f"{name} {value}" for name, value in would.items() if name not in ("act", "ledger"))
 
 
 def waiting(held: Held, place: Workplace) -> int:
     """Says what an act waits for."""
     say(f"Held: {held}{place.option}")
+    say("Call this command again when it is approved.")
     return HELD

@@ -89,7 +89,7 @@ class Ledger:
         """What the ledger says now. The caller must not change it."""
         self._catch_up()
         if self._last is None:
-            raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init")
+            raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init --solo (one person) or --founder FILE (several)")
         return self._books
 
     def close(self) -> None:

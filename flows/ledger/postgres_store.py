@@ -92,7 +92,7 @@ class PostgresStore:
     def entries_after(self, seq: int) -> Iterator[Entry]:
         """The entries after a number."""
         if not self.exists():
-            raise NoLedger(f"there is no ledger in {self.place}; found one with: margrave ledger init")
+            raise NoLedger(f"there is no ledger in {self.place}; found one with: margrave ledger init --solo (one person) or --founder FILE (several)")
         with _plainly(self.place):
             query = "SELECT seq, before, text, hash FROM margrave.entries WHERE seq > $1 ORDER BY seq"
             for row in self._all(query, seq):

@@ -134,7 +134,7 @@ class SqliteStore:
 
     def _connected(self) -> sqlite3.Connection:
         if not self.exists():
-            raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init")
+            raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init --solo (one person) or --founder FILE (several)")
         status = self.path.stat()
         if self._connection is None:
             _require_local(self.path.parent)

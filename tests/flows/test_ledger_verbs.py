@@ -65,7 +65,9 @@ def test_a_budget_is_open_when_two_persons_approved_it(here: Path, capsys: Caugh
     assert main(grant) == 3
     number = waiting(capsys.readouterr().out)
     assert main(["ledger", "approve", number, "--key", "ada"]) == 0
-    assert "cap: 1" in capsys.readouterr().out  # who signs sees what
+    assert "account 'town' may spend rho 1 in 'once'" in capsys.readouterr().out  # who signs sees what
+    assert main(["ledger", "approve", number, "--key", "ada"]) == 2
+    assert "has approved this already" in capsys.readouterr().err
     assert main(grant) == 3
     assert "given so far by Ada" in capsys.readouterr().out
     assert main(["ledger", "approve", number, "--key", "ben"]) == 0
@@ -83,7 +85,7 @@ def test_persons_come_and_go_with_two_approvals(here: Path, capsys: Caught) -> N
     capsys.readouterr()
     assert main(["ledger", "enrol", "cleo.pub"]) == 3
     number = waiting(capsys.readouterr().out)
-    assert main(["ledger", "approve", number, "--key", "cleo"]) == 1  # not enrolled yet
+    assert main(["ledger", "approve", number, "--key", "cleo"]) == 2  # not enrolled yet
     for person in ("ada", "ben"):
         assert main(["ledger", "approve", number, "--key", person]) == 0
     assert main(["ledger", "enrol", "cleo.pub"]) == 0
@@ -133,7 +135,7 @@ def test_a_copy_behind_an_anchor_is_used_only_with_two_approvals(here: Path, cap
     [
         (["show"], "margrave ledger init"),
         (["show", "--ledger", "ftp://somewhere"], "is no kind of ledger"),
-        (["approve", "abcd", "--key", "nobody"], "margrave ledger init"),
+        (["approve", "abcd", "--key", "ada.pub"], "name the private one: --key ada"),
         (["init", "--founder", "missing.pub"], "cannot be read"),
         (["verify"], "margrave ledger init"),
     ],
