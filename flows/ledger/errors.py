@@ -16,6 +16,8 @@ from typing import Any
 REASONS = ("error-in-spec", "error-in-microdata", "error-in-software", "unfit-for-use", "withdrawn")
 """Why a custodian may reject a release (law 1): a closed list, counted on the account's next certificate."""
 
+FOUND_ONE = "found one with: margrave ledger init --solo (one person) or --founder FILE --founder FILE (several)"
+
 
 class LedgerError(Exception):
     """Something about a ledger, said in sentences that end with what to do. They are free of data."""

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from flows.ledger.anchor import Anchor
 from flows.ledger.books import Asked, Books, Identity, Policy, Run
 from flows.ledger.chain import FORMAT, Body, Entry, entry_after, linked
-from flows.ledger.errors import Broken, Held, NoLedger, Pending, Refused
+from flows.ledger.errors import FOUND_ONE, Broken, Held, NoLedger, Pending, Refused
 from flows.ledger.keys import Signed, key_from, new_key, private_bytes, public_of, sign
 from flows.ledger.rules import enter, pending_to_publish, pending_to_spend
 from flows.ledger.spending import commitment
@@ -89,7 +89,7 @@ class Ledger:
         """What the ledger says now. The caller must not change it."""
         self._catch_up()
         if self._last is None:
-            raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init --solo (one person) or --founder FILE (several)")
+            raise NoLedger(f"there is no ledger at {self.place}; {FOUND_ONE}")
         return self._books
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flows.ledger.chain import Entry, entry_of
-from flows.ledger.errors import LedgerError, NoLedger, Refused
+from flows.ledger.errors import FOUND_ONE, LedgerError, NoLedger, Refused
 from flows.ledger.store import SCHEMA_VERSION
 
 TABLES = f"""
@@ -92,7 +92,7 @@ class PostgresStore:
     def entries_after(self, seq: int) -> Iterator[Entry]:
         """The entries after a number."""
         if not self.exists():
-            raise NoLedger(f"there is no ledger in {self.place}; found one with: margrave ledger init --solo (one person) or --founder FILE (several)")
+            raise NoLedger(f"there is no ledger in {self.place}; {FOUND_ONE}")
         with _plainly(self.place):
             query = "SELECT seq, before, text, hash FROM margrave.entries WHERE seq > $1 ORDER BY seq"
             for row in self._all(query, seq):

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from flows.ledger.chain import Entry, entry_of
-from flows.ledger.errors import LedgerError, NoLedger, Refused
+from flows.ledger.errors import FOUND_ONE, LedgerError, NoLedger, Refused
 from flows.ledger.store import SCHEMA_VERSION
 
 PATIENCE = 60.0
@@ -134,7 +134,7 @@ class SqliteStore:
 
     def _connected(self) -> sqlite3.Connection:
         if not self.exists():
-            raise NoLedger(f"there is no ledger at {self.place}; found one with: margrave ledger init --solo (one person) or --founder FILE (several)")
+            raise NoLedger(f"there is no ledger at {self.place}; {FOUND_ONE}")
         status = self.path.stat()
         if self._connection is None:
             _require_local(self.path.parent)
