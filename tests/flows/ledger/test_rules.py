@@ -45,7 +45,7 @@ def test_after_three_lost_draws_a_run_needs_two_approvals_and_a_new_charge(url: 
     lost(ledger, "r1")
     with pytest.raises(Refused, match="drew 3 times and stored nothing"):
         ledger.attempt("r1")
-    with pytest.raises(Held, match="attempt 4 of run r1 needs 2 approvals") as caught:
+    with pytest.raises(Held, match="attempt 4 of run r1, at a new charge needs 2 approvals") as caught:
         ledger.charge("r1", charges(QUARTER), price=QUARTER)
     ledger.approve(caught.value.pending.subject, KEYS["Ada"])
     with pytest.raises(Held, match="given so far by Ada"):
