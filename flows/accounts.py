@@ -1,4 +1,4 @@
-"""What may be read off a ledger, and how it is kept: show, verify, anchor, doctor, backup, restore."""
+"""What may be read off a ledger: show, verify, anchor, doctor; and giving a reservation back."""
 
 from __future__ import annotations
 
@@ -183,32 +183,6 @@ def needed_next(run: Run) -> str:
     if run.state == "charged":
         return f"it is paid and nothing is stored ({run.attempts} attempts). Go on with: margrave resume {run.id}"
     return f"its measurements are stored. Go on with: margrave resume {run.id}"
-
-
-def backup(chosen: argparse.Namespace) -> int:
-    """Copies the ledger."""
-    from flows.ledger.backup import back_up
-
-    found = back_up(place_of(chosen).ledger, chosen.file)
-    say(f"{chosen.file} holds the ledger up to entry {found.seq}. It contains confidential values: keep it closed.")
-    return OK
-
-
-def restore(chosen: argparse.Namespace) -> int:
-    """Takes a copy into use."""
-    from flows.ledger.backup import restore as take_into_use
-    from flows.ledger.keys import read_key
-
-    if not chosen.anchor and not chosen.nothing_published:
-        raise UserError(
-            "name the newest anchor that was published, for example a release's manifest: --anchor FILE. Without one "
-            "nobody can tell what this copy lost; if nothing was ever published, say --nothing-published"
-        )
-    anchors, keys = [read_anchor(path) for path in chosen.anchor], [read_key(path) for path in chosen.key]
-    place = place_of(chosen)
-    found = take_into_use(chosen.file, place.ledger, anchors=anchors, keys=keys)
-    say(f"{place.ledger} is in use from entry {found.seq}.")
-    return OK
 
 
 def give_back(chosen: argparse.Namespace) -> int:

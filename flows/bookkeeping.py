@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from flows import accounts, keyholders
+from flows import accounts, keeping, keyholders
 from flows.verbs import Verbs, add_verb
 from flows.workplace import LEDGER, LEDGER_VARIABLE
 
@@ -156,7 +156,7 @@ def _add_keeping(verbs: Verbs) -> None:
     backup = _add(
         verbs,
         "backup",
-        accounts.backup,
+        keeping.backup,
         help="copy the ledger to a file",
         description="Copies the whole ledger, confidential values included, to a new file, and verifies the copy.\n"
         "Keep it as closed as the microdata.",
@@ -166,7 +166,7 @@ def _add_keeping(verbs: Verbs) -> None:
     restore = _add(
         verbs,
         "restore",
-        accounts.restore,
+        keeping.restore,
         help="take a copy into use",
         description="Makes a new ledger from a copy. If an anchor is ahead of the copy, entries are lost: then two\n"
         "keys must approve, and everything that was spent since is charged in full.",
@@ -178,6 +178,19 @@ def _add_keeping(verbs: Verbs) -> None:
         "--nothing-published", action="store_true", help="say so where no release and no anchor was ever published"
     )
     restore.add_argument("--key", metavar="FILE", action="append", type=Path, default=[], help="keys that approve")
+    migrate = _add(
+        verbs,
+        "migrate",
+        keeping.migrate,
+        help="bring the ledger of an earlier version up to date",
+        description="A ledger that an earlier version laid out can be read as it is, and written to after this. A\n"
+        "copy in the old layout is made first. Entries and their hashes stay as they are: everything is verified\n"
+        "before and after, with the anchors that are given, and whatever goes wrong leaves the ledger as it was.",
+        example="margrave ledger migrate --anchor releases/harbour-2025/manifest.json",
+    )
+    migrate.add_argument("--backup", metavar="FILE", type=Path, help="where the copy goes (LEDGER.before-1)")
+    migrate.add_argument("--anchor", metavar="FILE", action="append", type=Path, default=[], help="published anchors")
+    migrate.add_argument("--leave-unfinished", action="store_true", help="although runs were begun and not finished")
     give_back = _add(
         verbs,
         "release",

@@ -33,6 +33,8 @@ def init(chosen: argparse.Namespace) -> int:
     ledger = Ledger.found(place.ledger, office=office, founders=founders, solo=chosen.solo)
     books = ledger.books()
     say(f"Founded ledger {books.ledger} of {books.office} in {ledger.place}.")
+    for line in ledger.database.advice():
+        say(line)
     if chosen.solo:
         say("It is for one person: nothing needs approval, and every certificate will say so.")
         say("Next: margrave run SPEC --data NAME=PATH")

@@ -17,16 +17,16 @@ from flows.ledger.anchor import Anchor
 from flows.ledger.errors import Held, Refused
 from flows.ledger.ledger import Ledger
 from flows.ledger.sqlite_store import SqliteStore
-from flows.ledger.store import Store, open_store
+from flows.ledger.store import LAYOUT, Store, open_store
 from flows.ledger.verifying import verify_ledger
 
 
-def copy_ledger(source: Store, target: Store) -> None:
+def copy_ledger(source: Store, target: Store, *, layout: int = LAYOUT) -> None:
     """Writes all entries and confidential values of a ledger, as of one moment, into a new one."""
     with source.writing():  # nobody enters anything between the entries and the values they commit to
         entries = list(source.entries_after(0))
         secrets = {name: source.confided(name) for name in source.confided_names()}
-    target.create()
+    target.create(layout=layout)
     with target.writing() as writing:
         for entry in entries:
             writing.append(entry)
@@ -38,7 +38,7 @@ def back_up(url: str, file: Path) -> Anchor:
     """Copies a ledger to a file and verifies the copy; returns the anchor it reaches."""
     with closing(open_store(url)) as source, closing(SqliteStore(file)) as copy:
         copy_ledger(source, copy)
-        _require_sound(copy)
+        require_sound(copy)
         return Ledger(copy).anchor()
 
 
@@ -51,7 +51,7 @@ def restore(file: Path, url: str, *, anchors: Sequence[Anchor], keys: Sequence[E
         closing(open_store(url)) as target,
     ):
         reached = Ledger(copy).anchor().seq
-        _require_sound(copy, [one for one in anchors if one.seq <= reached])
+        require_sound(copy, [one for one in anchors if one.seq <= reached])
         copy_ledger(copy, aside)
         ledger = Ledger(aside)
         _catch_up_with(ledger, [one for one in anchors if one.seq > reached], keys)
@@ -59,10 +59,11 @@ def restore(file: Path, url: str, *, anchors: Sequence[Anchor], keys: Sequence[E
         return ledger.anchor()
 
 
-def _require_sound(copy: SqliteStore, anchors: Sequence[Anchor] = ()) -> None:
-    failed = [one for one in verify_ledger(copy, anchors) if not one.ok]
+def require_sound(store: Store, anchors: Sequence[Anchor] = ()) -> None:
+    """Refuses a ledger, or a copy of one, that does not verify."""
+    failed = [one for one in verify_ledger(store, anchors) if not one.ok]
     if failed:
-        raise Refused(f"the copy {copy.place} does not verify: {failed[0].name}: {failed[0].detail}")
+        raise Refused(f"{store.place} does not verify: {failed[0].name}: {failed[0].detail}")
 
 
 def _catch_up_with(ledger: Ledger, anchors: Sequence[Anchor], keys: Sequence[Ed25519PrivateKey]) -> None:

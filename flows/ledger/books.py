@@ -233,6 +233,10 @@ class Books:
     """The anchors that were ahead of a copy when it was taken into use."""
     looks: list[dict[str, Any]] = field(default_factory=list)
     anchors: list[dict[str, Any]] = field(default_factory=list)
+    format: int = 1
+    """The format of the last entry."""
+    layout: int = 1
+    """The layout that the tables were last brought to, as far as the chain tells."""
     last_at: datetime = field(default=datetime.min.replace(tzinfo=UTC))
 
     def runs_of(self, name: PolicyName) -> Iterable[Run]:

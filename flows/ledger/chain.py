@@ -16,8 +16,10 @@ from flows.ledger.errors import Broken, Refused
 
 START = "0" * 64
 """What stands before the first entry."""
-FORMAT = 1
+FORMAT = 2
 """How bodies are written. A later format is a new number in each of its entries; old entries keep theirs for ever."""
+LAYOUT_OF = {1: 1, 2: 2}
+"""For each format the first layout of the tables in which such entries are written."""
 LONGEST = 64 * 2**20
 """No entry is longer; what claims to be is not one of ours."""
 

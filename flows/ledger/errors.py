@@ -2,6 +2,7 @@
 
 LedgerError
 |- NoLedger      there is none where one was named
+|- Newer         a later version of Margrave wrote it
 |- Refused       a rule does not allow it; nothing was written
 |  `- Held       it waits for approvals
 `- Broken        the chain does not hold together: it was altered or lost a part
@@ -29,6 +30,10 @@ class LedgerError(Exception):
 
 class NoLedger(LedgerError):  # noqa: N818 - a refusal, named as the sentence it begins
     """There is no ledger at this place."""
+
+
+class Newer(LedgerError):  # noqa: N818 - likewise
+    """Something in it is of a later version, which alone can read it."""
 
 
 class Refused(LedgerError):  # noqa: N818 - likewise

@@ -17,12 +17,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from flows.ledger.anchor import Anchor
 from flows.ledger.books import Asked, Books, Identity, Policy, Run
-from flows.ledger.chain import FORMAT, Body, Entry, entry_after, linked
+from flows.ledger.chain import Body, Entry, linked
+from flows.ledger.entering import next_entry, read_entry
 from flows.ledger.errors import FOUND_ONE, Broken, Held, NoLedger, Pending, Refused
 from flows.ledger.keys import Signed, key_from, new_key, private_bytes, public_of, sign
-from flows.ledger.rules import enter, pending_to_publish, pending_to_spend
+from flows.ledger.rules import pending_to_publish, pending_to_spend
 from flows.ledger.spending import commitment
-from flows.ledger.store import Store, open_store
+from flows.ledger.store import Store, open_store, require_newest
 from mechanisms.charge import Charge
 
 SECRET_BYTES, SALT_BYTES, ID_BYTES = 32, 16, 6
@@ -68,7 +69,7 @@ class Ledger:
             "solo": solo,
             "keys": [dict(one) for one in founders],
         }
-        _entered(Books(), None, _body(now(), "founded", content))  # what is refused leaves no file behind
+        next_entry(Books(), None, now(), "founded", content)  # what is refused leaves no file behind
         ledger = cls(open_store(url), now=now)
         ledger._store.create()
         confided = {OFFICE_KEY: private_bytes(key), FINGERPRINT_KEY: salt + secret}
@@ -280,10 +281,11 @@ class Ledger:
     ) -> None:  # fmt: skip
         try:
             with self._store.writing() as writing:
+                require_newest(self._store)
                 self._catch_up()
                 if allow is not None:
                     allow()
-                entry = _entered(self._books, self._last, _body(self._now(), kind, content))
+                entry = next_entry(self._books, self._last, self._now(), kind, content)
                 writing.append(entry)
                 for name, value in (confided or {}).items():
                     writing.confide(name, value)
@@ -301,30 +303,3 @@ class Ledger:
         for entry in linked(entries, last):
             read_entry(self._books, entry)
             self._last = entry
-
-
-def _entered(books: Books, last: Entry | None, body: Body) -> Entry:
-    """Changes the books by the next entry, and returns it; what does not read as one is refused."""
-    try:
-        enter(books, body)
-        return entry_after(last, body)
-    except (ValueError, TypeError, ArithmeticError) as fault:
-        reason = str(fault)
-    raise Refused(f"this cannot be entered in the ledger: {reason}")
-
-
-def read_entry(books: Books, entry: Entry) -> None:
-    """Changes the books by an entry of a chain. Raises `Broken` where the rules would never have allowed it."""
-    try:
-        enter(books, entry.body)
-    except Refused as fault:
-        reason = str(fault)
-    except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError) as fault:
-        reason = f"it does not read as an entry ({type(fault).__name__})"
-    else:
-        return
-    raise Broken(f"entry {entry.seq} breaks the ledger's rules: {reason}")
-
-
-def _body(at: datetime, kind: str, content: Body) -> Body:
-    return {"format": FORMAT, "kind": kind, "at": at.isoformat(timespec="seconds"), "content": content}

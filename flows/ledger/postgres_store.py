@@ -8,32 +8,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flows.ledger.chain import Entry, entry_of
-from flows.ledger.errors import FOUND_ONE, LedgerError, NoLedger, Refused
-from flows.ledger.store import SCHEMA_VERSION
+from flows.ledger.errors import FOUND_ONE, Broken, LedgerError, NoLedger, Refused
+from flows.ledger.postgres_layouts import ALONE_SINCE, FOUND, TOO_FREE, expected, grants, steps, writer_of
+from flows.ledger.store import LAYOUT, require_known
 
-TABLES = f"""
-CREATE SCHEMA margrave;
-CREATE TABLE margrave.entries(
-    seq BIGINT PRIMARY KEY, before TEXT NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL UNIQUE);
-CREATE TABLE margrave.confidential(name TEXT PRIMARY KEY, value BYTEA NOT NULL);
-CREATE TABLE margrave.layout(version INTEGER NOT NULL);
-INSERT INTO margrave.layout VALUES({SCHEMA_VERSION});
-CREATE FUNCTION margrave.stay() RETURNS trigger LANGUAGE plpgsql AS
-    $$ BEGIN RAISE EXCEPTION 'entries are never changed or removed' ; END $$;
-CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON margrave.entries
-    FOR EACH STATEMENT EXECUTE FUNCTION margrave.stay();
-CREATE TRIGGER secrets_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON margrave.confidential
-    FOR EACH STATEMENT EXECUTE FUNCTION margrave.stay();
-REVOKE ALL ON SCHEMA margrave FROM PUBLIC;
-"""
-TRIGGERS = {"entries_stay": "margrave.entries", "secrets_stay": "margrave.confidential"}
-KEPT = """
-SELECT tgname::text, tgrelid::regclass::text FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
-WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype = 58 AND prosrc LIKE '%BEGIN RAISE EXCEPTION%'
-"""
-"""The triggers that are switched on, before every update, removal and truncation, and really refuse."""
 PATIENCE = "60s"
 """How long to wait for another writer."""
+NO_RIGHT = "42501"
+MAY_MAKE_ROLES = "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user"
 
 
 class PostgresStore:
@@ -59,28 +41,87 @@ class PostgresStore:
             found = self._all("SELECT count(*) FROM pg_namespace WHERE nspname = 'margrave'")
         return int(found[0][0]) > 0
 
-    def create(self) -> None:
+    def create(self, *, layout: int = LAYOUT) -> None:
         """Makes the schema and its tables; goes on where an earlier call was interrupted before the first entry."""
         if self.exists():
             if next(iter(self.entries_after(0)), None) is not None:
                 raise Refused(f"there is a ledger in {self.place} already; a ledger is founded once")
             return
+        with self._transaction(), _plainly(self.place):
+            self._lay(0, layout)
+
+    def layout(self) -> int:
+        """The layout of the schema."""
+        if not self.exists():
+            raise NoLedger(f"there is no ledger in {self.place}; {FOUND_ONE}")
         with _plainly(self.place):
-            for statement in TABLES.split(";\n"):
-                if statement.strip():
-                    self._do(statement)
-            self._connected().commit()
+            found = self._all("SELECT max(version) FROM margrave.layout")[0][0]
+        if not isinstance(found, int) or found < 1:
+            raise Broken(f"the number of the layout is missing from the ledger {self.place}")
+        require_known(self.place, found)
+        return found
+
+    def advice(self) -> list[str]:
+        """Which role adds entries and changes none, and how persons get it."""
+        with _plainly(self.place):
+            ((database, exists),) = self._all(
+                "SELECT current_database()::text, EXISTS (SELECT 1 FROM pg_roles "
+                "WHERE rolname = left('margrave_writer_' || current_database(), 63))"
+            )
+        role = writer_of(database)
+        member = f"GRANT {role} TO SOMEBODY"
+        if exists:
+            first, then = (
+                "For daily work, connect as a member of a role that adds entries and can change none",
+                (member,),
+            )
+        else:
+            first = "You may not make roles. Have an administrator make one that adds entries and can change none"
+            then = (f"CREATE ROLE {role} NOLOGIN", *grants(role), member)
+        return [f"{first}:", *(f"  {one};" for one in then)]
+
+    @contextmanager
+    def migrating(self) -> Iterator[_Writing]:
+        """Writing, in a schema that is brought to the newest layout."""
+        with self.writing() as writing:
+            layout = self.layout()
+            with _plainly(self.place):
+                self._lay(layout, LAYOUT)
+            yield writing
+
+    def _lay(self, before: int, after: int) -> None:
+        """Takes the steps from one layout to another, and lets the writers' role do what it needs in it."""
+        for statement in steps(before, after):
+            self._do(statement)
+        if after < ALONE_SINCE:
+            return
+        role = writer_of(str(self._all("SELECT current_database()::text")[0][0]))
+        exists = self._all("SELECT count(*) FROM pg_roles WHERE rolname = $1", role.strip('"').replace('""', '"'))
+        if not exists[0][0] and self._all(MAY_MAKE_ROLES)[0][0]:
+            self._do(f"CREATE ROLE {role} NOLOGIN")
+        elif not exists[0][0]:
+            return
+        for statement in grants(role):
+            self._do(statement)
 
     @contextmanager
     def writing(self) -> Iterator[_Writing]:
         """Excludes other writers until the end."""
-        done, self._is_writing = False, True
-        try:
+        with self._transaction():
+            layout = self.layout()
             with _plainly(self.place):
                 self._do("SET LOCAL synchronous_commit = on")
                 self._do(f"SET LOCAL lock_timeout = '{PATIENCE}'")
-                self._do("LOCK TABLE margrave.entries IN EXCLUSIVE MODE")
+                is_old = layout < ALONE_SINCE
+                self._do("LOCK TABLE margrave.entries IN EXCLUSIVE MODE" if is_old else "CALL margrave.write_alone()")
             yield _Writing(self)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All that is done meanwhile becomes durable together, or not at all."""
+        done, self._is_writing = False, True
+        try:
+            yield
             with _plainly(self.place):
                 self._connected().commit()
             done = True
@@ -111,11 +152,14 @@ class PostgresStore:
         return [str(row[0]) for row in rows]
 
     def faults(self) -> list[str]:
-        """Missing triggers."""
+        """Triggers, functions and indexes that are not as they were made, and roles that may do more than insert."""
+        wanted = expected(self.layout())
         with _plainly(self.place):
-            kept = {(str(row[0]), str(row[1])) for row in self._all(KEPT)}
-        return [
-            f"the trigger {one[0]} was removed, changed or switched off" for one in TRIGGERS.items() if one not in kept
+            found = {(str(name), str(what)) for name, what in self._all(FOUND)}
+            free = self._all(TOO_FREE)
+        odd = sorted({name for name, _ in wanted ^ found})
+        return [f"the {name} was removed, added, changed or switched off" for name in odd] + [
+            f"{who} may change or remove what is in the table {table}" for who, table in sorted(free)
         ]
 
     def close(self) -> None:
@@ -189,6 +233,9 @@ def _plainly(place: str) -> Iterator[None]:
     except ImportError:
         failed = "install the extra: pip install 'margrave[postgres]'"
     except Exception as fault:  # noqa: BLE001 - the driver has several families of errors
-        failed = f"PostgreSQL says {getattr(fault, 'sqlstate', None) or type(fault).__name__}"
+        state = getattr(fault, "sqlstate", None)
+        failed = f"PostgreSQL says {state or type(fault).__name__}"
+        if state == NO_RIGHT:
+            failed = "the role of this connection lacks the right to do that; ask who founded the ledger for it"
     if failed:
         raise LedgerError(f"the ledger {place} cannot be used: {failed}. Nothing was written by this step.")

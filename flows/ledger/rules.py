@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from flows.ledger.anchor import Anchor
 from flows.ledger.books import ATTEMPTS, Approval, Books, Key, Run, Stored, moment, same_person
-from flows.ledger.chain import FORMAT, Body, digest
-from flows.ledger.errors import REASONS, Held, Pending, Refused
+from flows.ledger.chain import FORMAT, LAYOUT_OF, Body, digest
+from flows.ledger.errors import REASONS, Held, Newer, Pending, Refused
 from flows.ledger.founding import found_ledger, read_policy
 from flows.ledger.keys import ROLES, Signed, holds, is_public_key
 from flows.ledger.spending import attempt, charge, declare_exact, identify, release_reservation, reserve, store
@@ -30,8 +30,7 @@ Rule = Callable[[Books, Found], None]
 def enter(books: Books, body: Body) -> None:
     """Changes the books by one entry, if the rules allow it."""
     found = Found("entry", body)
-    if found.whole("format") != FORMAT:
-        raise ValueError(f"entries of format {found.whole('format')} need a newer version of Margrave")
+    _read_format(books, found.whole("format"))
     kind, at = found.text("kind"), moment(found.text("at"))
     if kind not in RULES:
         raise ValueError(f"no entry is called '{kind}'")
@@ -41,6 +40,18 @@ def enter(books: Books, body: Body) -> None:
         raise Refused(f"the clock went back: it says {at.isoformat()} after {books.last_at.isoformat()}; set it right")
     books.last_at = max(at, books.last_at)
     RULES[kind](books, found.part("content"))
+
+
+def _read_format(books: Books, number: int) -> None:
+    """Formats only rise: an entry in an earlier one than those before it was not written by us."""
+    if number > FORMAT:
+        raise Newer(
+            f"an entry has the format {number} of a newer version of Margrave, this one reads up to {FORMAT}; "
+            "use that version"
+        )
+    if number < books.format:
+        raise Refused(f"an entry of format {number} comes after one of format {books.format}")
+    books.format, books.layout = number, max(books.layout, LAYOUT_OF[number])
 
 
 def require_approvals(books: Books, pending: Pending) -> None:
@@ -220,6 +231,14 @@ def _restored(books: Books, found: Found) -> None:
             run.attempts = ATTEMPTS * len(run.charged)
 
 
+def _migrated(books: Books, found: Found) -> None:
+    """Notes that the tables were brought to a later layout; no entry before it was touched."""
+    found.has_only("from", "to")
+    if not 1 <= found.whole("from") < found.whole("to"):
+        raise Refused("a migration leads from one layout to a later one")
+    books.layout = max(books.layout, found.whole("to"))
+
+
 def _run(books: Books, found: Found) -> Run:
     name = found.text("run")
     if name not in books.runs:
@@ -259,4 +278,5 @@ RULES: dict[str, Rule] = {
     "published": _published,
     "anchored": _anchored,
     "restored": _restored,
+    "migrated": _migrated,
 }

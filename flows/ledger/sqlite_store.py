@@ -11,24 +11,14 @@ from pathlib import Path
 
 from flows.ledger.chain import Entry, entry_of
 from flows.ledger.errors import FOUND_ONE, LedgerError, NoLedger, Refused
-from flows.ledger.store import SCHEMA_VERSION
+from flows.ledger.sqlite_layouts import steps
+from flows.ledger.store import LAYOUT, require_known
 
 PATIENCE = 60.0
 """Seconds to wait for another writer."""
 TRIES, PAUSE = 100, 0.05
 NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs", "lustre")
 """File systems on which locks do not hold."""
-TABLES = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE entries(seq INTEGER PRIMARY KEY, before TEXT NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL UNIQUE);
-CREATE TABLE confidential(name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
-CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never removed'); END;
-CREATE TRIGGER secrets_stay BEFORE UPDATE ON confidential BEGIN SELECT RAISE(ABORT, 'values are never changed'); END;
-CREATE TRIGGER secrets_last BEFORE DELETE ON confidential BEGIN SELECT RAISE(ABORT, 'values are never removed'); END;
-PRAGMA user_version = {SCHEMA_VERSION};
-COMMIT;
-"""
 MADE = "SELECT type, name, sql FROM sqlite_master"
 
 
@@ -50,7 +40,7 @@ class SqliteStore:
         with _plainly(self.place):
             return self.path.exists()
 
-    def create(self) -> None:
+    def create(self, *, layout: int = LAYOUT) -> None:
         """Makes the file, for its owner's eyes only; goes on where an earlier call was interrupted."""
         if self.exists() and not self._is_unused():
             raise Refused(f"there is a file {self.path} already; a ledger is founded once")
@@ -61,7 +51,7 @@ class SqliteStore:
             self.path.chmod(0o600)
             with closing(_connect(self.path, is_new=True)) as connection:
                 if _layout(connection) == 0:
-                    connection.executescript(TABLES)
+                    connection.executescript(";\n".join(["BEGIN IMMEDIATE", *steps(0, layout), "COMMIT;"]))
             folder = os.open(self.path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -77,6 +67,24 @@ class SqliteStore:
             return next(iter(self.entries_after(0)), None) is None
         except LedgerError:
             return False
+
+    def layout(self) -> int:
+        """The layout of the file."""
+        with _plainly(self.place):
+            return _layout(self._connected())
+
+    def advice(self) -> list[str]:
+        """A file belongs to its owner; there is no more to know."""
+        return []
+
+    @contextmanager
+    def migrating(self) -> Iterator[_Writing]:
+        """Writing, in a file that is brought to the newest layout."""
+        with self.writing() as writing:
+            with _plainly(self.place):
+                for statement in steps(self.layout(), LAYOUT):
+                    self._connected().execute(statement)
+            yield writing
 
     @contextmanager
     def writing(self) -> Iterator[_Writing]:
@@ -119,7 +127,7 @@ class SqliteStore:
         with _plainly(self.place), closing(sqlite3.connect(":memory:")) as fresh:
             connection = self._connected()
             told = [str(row[0]) for row in connection.execute("PRAGMA integrity_check").fetchall()]
-            fresh.executescript(TABLES)
+            fresh.executescript(";\n".join(steps(0, _layout(connection))))
             wanted, found = set(fresh.execute(MADE).fetchall()), set(connection.execute(MADE).fetchall())
         return [f"the file is damaged: {one}" for one in told if one != "ok"] + [
             f"the {kind} {name} was removed, added or changed"
@@ -180,10 +188,9 @@ def _connect(path: Path, *, is_new: bool = False) -> sqlite3.Connection:
 
 
 def _require_known(path: Path, layout: int, *, is_new: bool) -> None:
-    if layout == 0 and not is_new:
+    if layout < 0 or (layout == 0 and not is_new):
         raise NoLedger(f"{path} is no ledger; name the ledger's file, or found one elsewhere")
-    if layout > SCHEMA_VERSION:
-        raise LedgerError(f"{path} was written by a newer version of Margrave (layout {layout}); use that version")
+    require_known(str(path), layout)
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:

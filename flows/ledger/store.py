@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from flows.ledger.chain import Entry
-from flows.ledger.errors import NoLedger
+from flows.ledger.errors import LedgerError, NoLedger, Refused
 
-SCHEMA_VERSION = 1
+LAYOUT = 2
 """The layout of the tables. A migration adds to it and never rewrites an entry: old hashes stay verifiable."""
 POSTGRES = ("postgresql://", "postgres://")
 SQLITE = "sqlite:///"
@@ -36,11 +36,17 @@ class Store(Protocol):
     def exists(self) -> bool:
         """Whether there is a ledger."""
 
-    def create(self) -> None:
-        """Makes the tables, where nothing is yet."""
+    def create(self, *, layout: int = LAYOUT) -> None:
+        """Makes the tables, where nothing is yet; in an earlier layout for those who go back to an earlier version."""
+
+    def layout(self) -> int:
+        """The layout of its tables."""
 
     def writing(self) -> AbstractContextManager[Writing]:
         """Excludes other writers until the end; durable when it ends without an error."""
+
+    def migrating(self) -> AbstractContextManager[Writing]:
+        """Writing, in tables that are brought to the newest layout; durable together, or not at all."""
 
     def entries_after(self, seq: int) -> Iterator[Entry]:
         """The entries after a number, in their order."""
@@ -54,8 +60,31 @@ class Store(Protocol):
     def faults(self) -> list[str]:
         """What the database itself finds wrong with its files or tables."""
 
+    def advice(self) -> list[str]:
+        """What whoever founded or migrated it should know about who may write to it."""
+
     def close(self) -> None:
         """Lets go of the database."""
+
+
+def require_known(place: str, layout: int) -> None:
+    """Refuses tables that a later version of Margrave laid out."""
+    if layout > LAYOUT:
+        raise LedgerError(
+            f"{place} was written by a newer version of Margrave (layout {layout}, this one knows {LAYOUT}); "
+            "use that version"
+        )
+
+
+def require_newest(store: Store) -> None:
+    """Refuses to write to tables of an earlier layout; reading them is always possible."""
+    layout = store.layout()
+    require_known(store.place, layout)
+    if layout < LAYOUT:
+        raise Refused(
+            f"the ledger {store.place} was laid out by an earlier version of Margrave (layout {layout}, now {LAYOUT}). "
+            "It can be read as it is; to write to it, bring it up to date with: margrave ledger migrate"
+        )
 
 
 def open_store(url: str) -> Store:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from flows.ledger.anchor import Anchor
 from flows.ledger.books import Books
 from flows.ledger.chain import Entry, linked
+from flows.ledger.entering import read_entry
 from flows.ledger.errors import LedgerError
 from flows.ledger.keys import key_from, private_bytes, public_of
-from flows.ledger.ledger import FINGERPRINT_KEY, OFFICE_KEY, SALT_BYTES, read_entry
+from flows.ledger.ledger import FINGERPRINT_KEY, OFFICE_KEY, SALT_BYTES
 from flows.ledger.spending import commitment
-from flows.ledger.store import Store
+from flows.ledger.store import LAYOUT, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ def verify_ledger(store: Store, anchors: Sequence[Anchor] = ()) -> list[Check]:
         checks.append(Check("chain", ok=False, detail=str(fault)))
     checks.append(_budgets(books))
     try:
+        checks.append(_layout(books, store.layout()))
         checks.append(_secrets(books, store))
     except LedgerError as fault:
         checks.append(Check("confidential values", ok=False, detail=str(fault)))
@@ -56,6 +58,13 @@ def _budgets(books: Books) -> Check:
     ]
     detail = "; ".join(over) or f"{len(books.policies)} policies, none overspent"
     return Check("budgets", not over, detail)
+
+
+def _layout(books: Books, found: int) -> Check:
+    """Whether the tables are still those that the chain tells of: a layout that is set back has fewer guards."""
+    newest = "" if found == LAYOUT else f" of {LAYOUT}; margrave ledger migrate brings it up to date"
+    detail = f"{found}{newest}" if found >= books.layout else f"{found}, and the chain tells of {books.layout}"
+    return Check("layout", found >= books.layout, detail)
 
 
 def _secrets(books: Books, store: Store) -> Check:

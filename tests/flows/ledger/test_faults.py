@@ -19,7 +19,7 @@ import pytest
 from flows.ledger.chain import canonical
 from flows.ledger.errors import LedgerError, NoLedger
 from flows.ledger.ledger import Ledger
-from flows.ledger.store import open_store
+from flows.ledger.store import LAYOUT, open_store
 from flows.ledger.verifying import verify_ledger
 from mechanisms.charge import Charge
 from tests.flows.ledger.conftest import start_server
@@ -81,7 +81,7 @@ def _raised(detail: str) -> None:
 def test_a_file_of_a_newer_version_is_left_alone(file: str) -> None:
     found(file).close()
     with closing(sqlite3.connect(file)) as newer:
-        newer.execute("PRAGMA user_version = 2")
+        newer.execute(f"PRAGMA user_version = {LAYOUT + 1}")
     assert "newer version" in sentence(lambda: Ledger.open(file))
 
 
