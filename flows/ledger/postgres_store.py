@@ -69,16 +69,11 @@ class PostgresStore:
                 "WHERE rolname = left('margrave_writer_' || current_database(), 63))"
             )
         role = writer_of(database)
-        member = f"GRANT {role} TO SOMEBODY"
-        if exists:
-            first, then = (
-                "For daily work, connect as a member of a role that adds entries and can change none",
-                (member,),
-            )
-        else:
+        first, then = "For daily work, connect as a member of a role that adds entries and can change none", list[str]()
+        if not exists:
             first = "You may not make roles. Have an administrator make one that adds entries and can change none"
-            then = (f"CREATE ROLE {role} NOLOGIN", *grants(role), member)
-        return [f"{first}:", *(f"  {one};" for one in then)]
+            then = [f"CREATE ROLE {role} NOLOGIN", *grants(role)]
+        return [f"{first}:", *(f"  {one};" for one in (*then, f"GRANT {role} TO SOMEBODY"))]
 
     @contextmanager
     def migrating(self) -> Iterator[_Writing]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from flows.ledger.chain import START
-
 ENTRIES = "seq INTEGER PRIMARY KEY, before TEXT NOT NULL, text TEXT NOT NULL, hash TEXT NOT NULL UNIQUE"
-LAST_HASH = "coalesce((SELECT hash FROM entries ORDER BY seq DESC LIMIT 1), '" + START + "')"
+LAST_HASH = "coalesce((SELECT hash FROM entries ORDER BY seq DESC LIMIT 1), printf('%064d', 0))"
 NEXT_SEQ = "(SELECT coalesce(max(seq), 0) + 1 FROM entries)"
 
 
