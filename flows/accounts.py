@@ -6,11 +6,14 @@ import argparse
 import json
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flows.keyholders import in_words, place_of
+from flows.ledger.errors import HERE
+from flows.ledger.rules import awaited
 from flows.terminal import NOT_SO, OK, UserError, plainly, say
 
 if TYPE_CHECKING:
@@ -19,15 +22,22 @@ if TYPE_CHECKING:
 
 OF_ACCOUNTS = ("account", "period", "currency", "cap", "spent", "reserved", "left", "all_time")
 OF_RUNS = ("run", "release", "edition", "state", "spent", "attempts", "versions")
+NO_ACCOUNT = f"none yet; margrave ledger grant SPEC --cap AMOUNT{HERE} opens one"
 FRACTION = re.compile(r"\d+/\d+")
+_STANDS = {
+    "reserved": "nothing was charged",
+    "identified": "nothing was charged",
+    "charged": "it is paid and nothing is stored",
+    "stored": "its measurements are stored",
+}
 DONE = ("published", "released", "rejected")
 
 
 def show(chosen: argparse.Namespace) -> int:
     """Prints the balances, runs and what waits."""
-    books = place_of(chosen).open_ledger().books()
-    found = as_data(books)
-    say(json.dumps(found, indent=2) if chosen.json else "\n".join(_lines(found)))
+    place = place_of(chosen)
+    found = as_data(place.open_ledger().books())
+    say(json.dumps(found, indent=2) if chosen.json else place.hinted("\n".join(_lines(found))))
     return OK
 
 
@@ -63,7 +73,7 @@ def as_data(books: Books) -> dict[str, Any]:
                 "act": act,
                 "about": in_words(act, would),
                 "number": subject,
-                "approved_by": list(books.approvers(subject, at=books.last_at)),
+                "approved_by": list(books.approvers(subject, at=datetime.now(UTC))),
             }
             for subject, (act, would) in books.proposals.items()
         ],
@@ -88,16 +98,27 @@ def _run(run: Run) -> dict[str, Any]:
 def _lines(found: dict[str, Any]) -> list[str]:
     alone = ", for one person without approvals" if found["solo"] else ""
     lines = [f"ledger {found['ledger']} of {found['office']}{alone}", ""]
-    lines += _table("accounts", OF_ACCOUNTS, found["accounts"], "none yet; margrave ledger grant SPEC opens one")
+    lines += _table("accounts", OF_ACCOUNTS, found["accounts"], NO_ACCOUNT)
     lines += _table("runs", OF_RUNS, found["runs"], "none yet")
     if found["keys"]:
         lines += _table("keys", ("person", "role", "revoked", "key"), found["keys"], "")
     if found["waiting"]:
-        lines += ["waiting for approval"]
+        lines += [f"waiting for approval (margrave ledger approve NUMBER --key KEY{HERE})"]
         for one in found["waiting"]:
             given = f"; approved by {', '.join(one['approved_by'])}" if one["approved_by"] else ""
             lines.append(f"  {one['number'][:16]}  {one['act']}: {one['about']}{given}")
-    return lines
+        lines.append("")
+    return [*lines, LEGEND.rstrip()] if found["accounts"] or found["runs"] else lines
+
+
+LEGEND = """\
+cap: what may be spent in the period; spent: what was charged; reserved: what is held for runs that are not charged;
+left: cap - spent - reserved; all time: what the account was charged in all its periods
+state of a run: reserved (its price is held), identified (its files are known), charged (paid), stored (measured),
+published; released (given back, nothing was charged), rejected (never published, what it paid stays spent)
+attempts: how often noise was drawn, of which one is stored; versions: how often it was published
+"""
+"""What the columns and states of `show` mean."""
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[dict[str, Any]], none: str) -> list[str]:
@@ -164,29 +185,35 @@ def anchor(chosen: argparse.Namespace) -> int:
 
 def doctor(chosen: argparse.Namespace) -> int:
     """Says what unfinished runs need."""
-    books = place_of(chosen).open_ledger().books()
+    place = place_of(chosen)
+    books = place.open_ledger().books()
     unfinished = [run for run in books.runs.values() if run.state not in DONE]
     for run in unfinished:
-        say(f"run {run.id} ({run.asked.release}, edition {run.asked.edition}) is {run.state}: {needed_next(run)}")
+        name = f"run {run.id} ({run.asked.release}, edition {run.asked.edition})"
+        say(place.hinted(f"{name} is {run.state}: {needed_next(books, run)}"))
     if not unfinished:
         say("No run is unfinished.")
     return OK
 
 
-def needed_next(run: Run) -> str:
-    """What an unfinished run needs."""
-    if run.state in ("reserved", "identified"):
-        return (
-            f"nothing was charged. Go on with: margrave resume {run.id}; "
-            f"or give it up with: margrave ledger release {run.id}"
-        )
-    if run.state == "charged":
-        return f"it is paid and nothing is stored ({run.attempts} attempts). Go on with: margrave resume {run.id}"
-    return f"its measurements are stored. Go on with: margrave resume {run.id}"
+def needed_next(books: Books, run: Run) -> str:
+    """What an unfinished run needs: who must approve it, and the command that goes on with it."""
+    held, go_on = awaited(books, run, at=datetime.now(UTC)), f"margrave resume {run.id}{HERE}"
+    told = f"{_STANDS[run.state]}. "
+    if held is not None and not held.is_met:
+        missing = held.needed - len(held.given)
+        return f"{told}It waits for {missing} more approval{'s' if missing != 1 else ''}: {held}; then go on with: {go_on}"
+    if held is not None:
+        return f"{told}It is approved by {', '.join(held.given)}. Go on with: {go_on}"
+    told += f"Go on with: {go_on}"
+    return told if run.charged else f"{told}; or give it up with: margrave ledger release {run.id}{HERE}"
 
 
 def give_back(chosen: argparse.Namespace) -> int:
     """Gives a reservation back."""
-    place_of(chosen).open_ledger().release(chosen.run)
-    say(f"The reservation of run {chosen.run} is given back.")
+    place = place_of(chosen)
+    run = place.run_named(chosen.run)
+    place.open_ledger().release(run)
+    place.forget_dataset(run)
+    say(f"The reservation of run {run} is given back.")
     return OK

@@ -115,7 +115,8 @@ def _add_looking(verbs: Verbs) -> None:
         "show",
         accounts.show,
         help="balances, runs, and what waits for approval",
-        description="What every account has, spent and reserved, the runs and how far they came, and what waits.",
+        description=f"What every account has, spent and reserved, the runs and how far they came, and what waits.\n\n"
+        f"{accounts.LEGEND}",
         example="margrave ledger show --json",
     )
     show.add_argument("--json", action="store_true", help="answer in JSON")
@@ -147,7 +148,8 @@ def _add_looking(verbs: Verbs) -> None:
         "doctor",
         accounts.doctor,
         help="what interrupted runs need next",
-        description="Lists runs that are not finished and the command that each needs next.",
+        description="Lists runs that are not finished, the approvals that each still waits for, who has given some,\n"
+        "and the command that it needs next.",
         example="margrave ledger doctor",
     )
 
@@ -199,4 +201,4 @@ def _add_keeping(verbs: Verbs) -> None:
         description="A run that was stopped before it was charged holds its price. This gives it back.",
         example="margrave ledger release 7f3a91c2",
     )
-    give_back.add_argument("run", metavar="RUN", help="the run")
+    give_back.add_argument("run", metavar="RUN", help="the run, or its first digits")

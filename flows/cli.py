@@ -19,12 +19,13 @@ from flows.authoring import add_authoring_verbs
 from flows.bookkeeping import add_ledger_verbs
 from flows.checking import add_checking_verbs
 from flows.inspecting import add_custodian_verbs
-from flows.ledger.errors import Held, LedgerError, NoLedger
+from flows.ledger.errors import HERE, Embargoed, Held, LedgerError, NoLedger
 from flows.on_schedule.verb import add_schedule_verbs
 from flows.pricing import add_pricing_verbs
 from flows.running import add_release_verbs
 from flows.serving import add_server_verbs
-from flows.terminal import HELD, NOT_SO, OK, WRONG_INPUT, UserError
+from flows.terminal import HELD, NOT_SO, OK, WRONG_INPUT, NotSo, UserError
+from flows.workplace import Workplace
 from release_specs.diagnostics import did_you_mean
 
 STOPPED, INTERNAL = 130, 70
@@ -40,9 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as fault:
         sys.stderr.write(f"margrave: {fault}\n")
         return WRONG_INPUT
-    except LedgerError as fault:
-        sys.stderr.write(f"margrave: {fault}\n")
-        return HELD if isinstance(fault, Held) else WRONG_INPUT if isinstance(fault, NoLedger) else NOT_SO
     except KeyboardInterrupt:
         sys.stderr.write("margrave: stopped\n")
         return STOPPED
@@ -70,7 +68,26 @@ def _run(arguments: Sequence[str]) -> int:
         return OK
     chosen = parser.parse_args(arguments)
     act: Callable[[argparse.Namespace], int] = chosen.act
-    return act(chosen)
+    try:
+        return act(chosen)
+    except (UserError, NotSo, LedgerError) as fault:
+        code, said = _code(fault), str(fault)
+    sys.stderr.write(f"margrave: {_hinted(said, chosen)}\n")
+    return code
+
+
+def _code(fault: Exception) -> int:
+    if isinstance(fault, Held | Embargoed):
+        return HELD
+    return WRONG_INPUT if isinstance(fault, UserError | NoLedger) else NOT_SO
+
+
+def _hinted(said: str, chosen: argparse.Namespace) -> str:
+    """A sentence whose commands find the ledger that this command used."""
+    if HERE not in said or not hasattr(chosen, "ledger"):
+        return said
+    spec = getattr(chosen, "spec", None)
+    return Workplace.chosen(ledger=chosen.ledger, beside=spec.parent if spec is not None else Path()).hinted(said)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -3,137 +3,107 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimation.errors import EstimationError
 from flows import guard
 from flows.job import Job
+from flows.last_words import Ending, told
+from flows.ledger.errors import HERE, Refused
 from flows.plan import guarantee, plan_release
 from flows.preparing import payer_of
 from flows.publishing import published
+from flows.scheduling.embargo import hour_of
 from flows.server import enter, in_use, start_early
-from flows.terminal import HELD, NOT_SO, OK, Stages, UserError, plainly, say, tell
+from flows.terminal import OK, NotSo, Stages, UserError, plainly, say, tell
 from flows.workplace import Workplace
 from reporting.errors import ReleaseFault
-from reporting.manifest import MANIFEST, read_manifest
 from tabulation.errors import MicrodataError
 
 if TYPE_CHECKING:
-    from flows.plan import Plan
     from flows.preparing import Order
     from release_specs.load import Loaded
 
 
-def conduct(place: Workplace, prepare: Callable[[], Order], *, as_json: bool) -> int:
-    """Prepares a run while the server starts, then measures and publishes it on Prefect."""
+DOCTOR = f"margrave ledger doctor{HERE}"
+WHOLE, LAST = ("measure_release", "publish_release"), ("publish_release",)
+"""The flows of a whole release, and of one that is measured already."""
+
+
+def conduct(place: Workplace, prepare: Callable[[], Order], *, as_json: bool, flows: Sequence[str] = WHOLE) -> int:
+    """Prepares a run while the server starts, then passes it through `flows` on Prefect."""
     early = start_early()
-    job = Job.of(place.private, prepare().run)
-    if (done := published(job)) is not None:
-        return _told(job, release=str(done.folder), held=None, as_json=as_json)
     try:
-        release, held = _through_prefect(job, early.wait(tell), as_json=as_json)
+        job = Job.of(place.private, prepare().run)
+    except KeyboardInterrupt:
+        tell(place.hinted(f"Stopped before anything was opened. What is reserved is told by: {DOCTOR}"))
+        raise
+    if (done := published(job)) is not None:
+        return told(job, Ending(str(done.folder), before=True), as_json=as_json)
+    require_unended(job)
+    with faults_told(job):
+        return told(job, _through_prefect(job, early.wait(tell), flows, as_json=as_json), as_json=as_json)
+
+
+def require_unended(job: Job) -> None:
+    """Refuses to go on with a run that was given up."""
+    known = job.known
+    if known.state in ("released", "rejected"):
+        why = f"was rejected ({known.rejected})" if known.rejected else "gave its reservation back"
+        raise Refused(f"run {job.run} {why} and is never gone on with; begin a new one with: margrave run SPEC{HERE}")
+
+
+@contextmanager
+def faults_told(job: Job) -> Iterator[None]:
+    """Says where a run stands when something ends it."""
+    said: Exception
+    try:
+        yield
     except KeyboardInterrupt:
         tell(f"Stopped. {standing(job)}")
         raise
     except MicrodataError as fault:
-        raise UserError(f"microdata refused [{fault.code}]: {fault}. {standing(job)}") from None
+        said = UserError(f"microdata refused [{fault.code}]: {str(fault).rstrip('.')}. {standing(job)}")
     except (EstimationError, ReleaseFault, guard.ReleaseFault) as fault:
-        tell(f"margrave: {fault}. {standing(job)}")
-        return NOT_SO
-    return _told(job, release=release, held=held, as_json=as_json)
+        said = NotSo(f"{str(fault).rstrip('.')}. {standing(job)}")
+    else:
+        return
+    raise said
 
 
 def standing(job: Job) -> str:
     """Where a run that did not end stands, and what to do."""
-    state, run, again = job.known.state, job.run, f"margrave resume {job.run}{job.place.option}"
+    state, run, again = job.known.state, job.run, job.place.hinted(f"margrave resume {job.run}{HERE}")
     if state == "released":
-        return "Nothing was charged: mend the files and run again."
+        return "Nothing was charged and nothing is reserved: mend the files and run again."
     if state in ("reserved", "identified"):
         return f"Nothing was charged. Run {run} keeps its reservation; go on with: {again}"
     if state == "charged":
         return f"Run {run} is paid and its measurements are not stored yet; go on with: {again}"
+    if state == "published":
+        return f"Run {run} is published."
     return f"Run {run} is paid and its measurements are kept; go on with: {again}"
 
 
-def _through_prefect(job: Job, api: Any, *, as_json: bool) -> tuple[str | None, str | None]:
+def _through_prefect(job: Job, api: Any, flows: Sequence[str], *, as_json: bool) -> Ending:
     """The release's folder, or what it is held for."""
     enter(api)
-    from flows.release import measure_release, publish_release, telling
+    from flows import release
 
     with in_use(api), Stages() as stages:
-        token = telling.set((lambda _: None) if as_json else stages.tell)
+        token = release.telling.set((lambda _: None) if as_json else stages.tell)
         try:
-            private = str(job.place.private.resolve())
-            found = measure_release(job.run, private)
-            if found["held"] is None:
-                found = publish_release(job.run, private)
+            found: dict[str, Any] = {"held": None}
+            for name in flows:
+                if found["held"] is None:
+                    found = getattr(release, name)(job.run, str(job.place.private.resolve()))
         finally:
-            telling.reset(token)
-    return found.get("release"), found["held"]
-
-
-def _told(job: Job, *, release: str | None, held: str | None, as_json: bool) -> int:
-    """The last words of a run."""
-    books, known = job.ledger.books(), job.known
-    left = {"currency": books.policies[known.asked.policy].currency, "amount": str(books.left(known.asked.policy))}
-    charged = {"currency": left["currency"], "amount": str(known.spent)}
-    if as_json:
-        promised = _guarantee(job.plan, release)
-        answer = {"run": job.run, "release": release, "charged": charged, "left": left, "guarantee": promised}
-        say(json.dumps(answer if held is None else {**answer, "held": held}))
-    else:
-        for line in _lines(job, release=release, held=held):
-            say(line)
-    return OK if held is None else HELD
-
-
-def _lines(job: Job, *, release: str | None, held: str | None) -> list[str]:
-    books, known, plan = job.ledger.books(), job.known, job.plan
-    policy = books.policies[known.asked.policy]
-    if held is not None:
-        return [f"Held: {held}{job.place.option}", f"Then go on with: margrave resume {job.run}{job.place.option}"]
-    found = _guarantee(plan, release)
-    delta = f" at delta {float(plan.delta):g}" if plan.delta is not None else ""
-    again = f", drawn again {known.attempts - 1} times after a crash" if known.attempts > 1 else ""
-    left = f"{plainly(books.left(policy.name))} of {plainly(policy.cap)} left"
-    lines = [
-        f"Released: {release}",
-        f"  charged   {policy.currency} {plainly(known.spent)} to '{policy.account}' ({policy.period}){again}; {left}",
-        f"  guarantee epsilon {found['epsilon']}{delta} for {found['protects']} ({found['conversion']})",
-    ]
-    if release is not None:
-        lines += least_reliable(Path(release))
-    return lines
-
-
-def _guarantee(plan: Plan, release: str | None) -> dict[str, Any]:
-    """What a release guarantees: as it says itself, where there is one."""
-    if release is not None and (Path(release) / MANIFEST).exists():
-        return dict(read_manifest(Path(release)).plan["guarantee"])
-    return guarantee(plan)
-
-
-def least_reliable(release: Path, most: int = 5) -> list[str]:
-    """The tables whose numbers are least sure, by the median of margin over estimate."""
-    import pandas as pd
-
-    found = []
-    for file in sorted((release / "tables").glob("*.csv")):
-        table = pd.read_csv(file, usecols=["level", "estimate", "moe"], dtype={"level": str})
-        table["level"] = table["level"].fillna("")
-        for level in table["level"].unique():
-            rows = table[table["level"] == level]
-            sure = (rows["moe"] / rows["estimate"].abs().clip(lower=1)).median()
-            found.append((float(sure), file.stem, f" at {level}" if level else ""))
-    worst = sorted(found, reverse=True)[:most]
-    if not worst:
-        return []
-    return [
-        "  least sure (the typical margin of error beside its estimate):",
-        *(f"    {share:>6.0%}  {name}{place}" for share, name, place in worst),
-    ]
+            release.telling.reset(token)
+    return Ending(found.get("release"), found["held"])
 
 
 def rehearse(loaded: Loaded, place: Workplace, *, folder: Path, edition: str | None, as_json: bool) -> int:
@@ -151,6 +121,7 @@ def rehearse(loaded: Loaded, place: Workplace, *, folder: Path, edition: str | N
         say(json.dumps(answer))
         return OK
     cost = f"{plan.currency} {plainly(plan.price)}"
+    hour = hour_of(loaded.spec, folder, plan.edition)
     say(f"{len(plan.queries)} queries cost {cost} of the {plainly(plan.budget)} that this edition may spend.")
     for warning in plan.warnings:
         say(f"warning: {warning}")
@@ -159,6 +130,9 @@ def rehearse(loaded: Loaded, place: Workplace, *, folder: Path, edition: str | N
     elif own:
         say(f"The release is an account of its own and may spend {plainly(plan.budget)}, once.")
     else:
-        say(f"Account '{name[0]}' has no budget for '{name[1]}': open it with margrave ledger grant.")
+        opening = f"margrave ledger grant SPEC --cap AMOUNT{HERE}"
+        say(place.hinted(f"Account '{name[0]}' has no budget for '{name[1]}': open it with: {opening}"))
+    if hour is not None and hour > datetime.now(UTC):
+        say(f"The release is under embargo until {hour:%Y-%m-%d %H:%M} UTC, by the spec's schedule.")
     say("Nothing was reserved and no file was opened (--dry-run).")
     return OK

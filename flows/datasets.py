@@ -13,8 +13,14 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from flows.ledger.errors import HERE
 from flows.terminal import UserError
+from release_specs.diagnostics import did_you_mean
+
+if TYPE_CHECKING:
+    from release_specs.spec import ReleaseSpec
 
 DATASETS, EDITION = "datasets", "{edition}"
 _NAME = re.compile(r"[A-Za-z][\w.-]*", re.ASCII)
@@ -48,11 +54,43 @@ def place_in(private: Path, name: str, entity: str, *, edition: str | None) -> s
     if entity not in places:
         raise UserError(
             f"the dataset '{name}' names no file for '{entity}' (it has {', '.join(places)}); "
-            f"add it with: margrave dataset {name} {entity}=PATH ..."
+            f"add it with: margrave dataset {name} {entity}=PATH ...{HERE}"
         )
     if EDITION in places[entity] and edition is None:
         raise UserError(f"the dataset '{name}' has a file for each edition, and no edition is named; add --edition")
     return places[entity].replace(EDITION, edition or "")
+
+
+def with_files(spec: ReleaseSpec) -> list[str]:
+    """The entities that are read from a file, not built from other rows."""
+    return [name for name, entity in spec.microdata.items() if entity.built_from is None]
+
+
+def require_files(spec: ReleaseSpec, places: Mapping[str, str]) -> None:
+    """Raises `UserError` unless every entity of a spec, and nothing else, is given a file that can be opened."""
+    wanted = with_files(spec)
+    for name, place in places.items():
+        if name not in spec.microdata:
+            raise UserError(f"--data {name}: '{name}' is not an entity of the spec; {did_you_mean(name, wanted)}")
+        if name not in wanted:
+            source = spec.microdata[name].built_from
+            raise UserError(f"--data {name}: '{name}' are built from '{source}' and have no file; leave it out")
+        if "://" not in place and (fault := _unreadable(Path(place))):
+            raise UserError(f"--data {name}: {place} {fault}. Nothing was reserved or charged")
+    if missing := [name for name in wanted if name not in places]:
+        named = " ".join(f"--data {name}=PATH" for name in missing)
+        raise UserError(f"no file is given for {', '.join(missing)}; add {named}. Nothing was reserved or charged")
+
+
+def _unreadable(path: Path) -> str:
+    """What is wrong with a path, without opening it."""
+    try:
+        if not path.exists():
+            return "is not there; mend the path"
+    except OSError as fault:
+        return f"cannot be looked at: {fault.strerror}; mend the path"
+    needed = os.R_OK | os.X_OK if path.is_dir() else os.R_OK
+    return "" if os.access(path, needed) else "may not be read by you; ask its owner for permission"
 
 
 def absolute(place: str) -> str:
@@ -72,7 +110,8 @@ def _read(private: Path, name: str) -> dict[str, str]:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         raise UserError(
-            f"there is no dataset '{name}' beside this ledger; name its files with: margrave dataset {name} ENTITY=PATH"
+            f"there is no dataset '{name}' beside this ledger; "
+            f"name its files with: margrave dataset {name} ENTITY=PATH{HERE}"
         ) from None
     except OSError as fault:
         raise UserError(f"{path} cannot be read: {fault.strerror}") from None

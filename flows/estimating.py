@@ -15,7 +15,7 @@ from estimation.measurement import ExactNumbers, Measurement
 from estimation.problem import problem
 from flows.job import Job, step
 from flows.ledger.chain import digest
-from flows.ledger.errors import Refused
+from flows.ledger.errors import HERE, Refused
 from flows.measuring import exact_name, parts_of
 from flows.plan import Plan
 from flows.stored import read_stored
@@ -47,7 +47,7 @@ def tables_of(job: Job) -> MadeTables:
     """The tables of a job, from its stored measurements."""
     plan, stored = job.plan, job.known.stored
     if stored is None:
-        raise Refused(f"run {job.run} has no stored measurements; go on with: margrave resume {job.run}")
+        raise Refused(f"run {job.run} has no stored measurements; go on with: margrave resume {job.run}{HERE}")
     numbers = read_stored(job.folder, parts_of(plan), stored.sha256)
     measurements = [Measurement(one.tally, one.level, numbers[one.name], one.noise) for one in plan.queries]
     exact = [

@@ -11,6 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from flows.disk import on_disk
 from flows.ledger.books import Run
+from flows.ledger.errors import HERE
 from flows.ledger.ledger import Ledger
 from flows.plan import Plan, plan_release
 from flows.preparing import Order, order_of
@@ -93,7 +94,7 @@ def step(doing: str) -> Callable[[Callable[Concatenate[Job, P], R]], Callable[Co
     def wrap(function: Callable[Concatenate[Job, P], R]) -> Callable[Concatenate[Job, P], R]:
         @wraps(function)
         def alone(job: Job, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            go_on = f"{KEPT}: margrave resume {job.run}"
+            go_on = f"{KEPT}: margrave resume {job.run}{HERE}"
             with on_disk(f"{doing} (run {job.run})", job.place.private, then=go_on), job.place.alone(job.run):
                 return function(job, *args, **kwargs)
 

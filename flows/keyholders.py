@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import getpass
 import json
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.ledger.errors import HERE
 from flows.terminal import HELD, OK, WRONG_INPUT, UserError, load_or_say, plainly, say
 from flows.workplace import Workplace
 
@@ -37,10 +39,10 @@ def init(chosen: argparse.Namespace) -> int:
         say(line)
     if chosen.solo:
         say("It is for one person: nothing needs approval, and every certificate will say so.")
-        say("Next: margrave run SPEC --data NAME=PATH")
+        say(place.hinted(f"Next: margrave run SPEC --data NAME=PATH{HERE}"))
     else:
         say(f"Approvals are given by {', '.join(key.person for key in books.keys.values())}.")
-        say("Next: margrave ledger grant SPEC --cap AMOUNT")
+        say(place.hinted(f"Next: margrave ledger grant SPEC --cap AMOUNT{HERE}"))
     return OK
 
 
@@ -123,7 +125,9 @@ def revoke(chosen: argparse.Namespace) -> int:
     ledger = place_of(chosen).open_ledger()
     found = [key for key in ledger.books().keys.values() if key.public.startswith(chosen.key)]
     if len(found) != 1:
-        raise UserError(f"{len(found)} enrolled keys begin with '{chosen.key}'; name one, see margrave ledger show")
+        raise UserError(
+            f"{len(found)} enrolled keys begin with '{chosen.key}'; name one, see: margrave ledger show{HERE}"
+        )
     try:
         ledger.revoke(found[0].public)
     except Held as held:
@@ -143,15 +147,20 @@ def approve(chosen: argparse.Namespace) -> int:
     books = ledger.books()
     mine = books.keys.get(public_of(key))
     if mine is None:
-        raise UserError(f"the key {chosen.key} is not enrolled here; enrol it with: margrave ledger enrol FILE{PUBLIC}")
+        raise UserError(
+            f"the key {chosen.key} is not enrolled here; "
+            f"enrol it with: margrave ledger enrol {chosen.key}{PUBLIC}{HERE}"
+        )
     found = [one for one in books.proposals if chosen.subject and one.startswith(chosen.subject)]
     if len(found) != 1:
-        raise UserError(f"{len(found)} things wait for approval under '{chosen.subject}'; see: margrave ledger show")
+        raise UserError(
+            f"{len(found)} things wait for approval under '{chosen.subject}'; see: margrave ledger show{HERE}"
+        )
     act, would = books.proposals[found[0]]
     run = books.runs.get(str(would.get("run")))
     if run is not None and same_person(mine.person) in {same_person(one) for one in run.asked.involved}:
         raise UserError(f"{mine.person} wrote the spec of run {run.id} or started it, and may not approve it")
-    if mine.person in books.approvers(found[0], at=books.last_at):
+    if mine.person in books.approvers(found[0], at=datetime.now(UTC)):
         raise UserError(f"{mine.person} has approved this already; another person must")
     say(f"{mine.person} approves {act}: {in_words(act, would)}")
     ledger.approve(found[0], key)
@@ -179,6 +188,6 @@ def in_words(act: str, would: dict[str, Any]) -> str:
 
 def waiting(held: Held, place: Workplace) -> int:
     """Says what an act waits for."""
-    say(f"Held: {held}{place.option}")
+    say(place.hinted(f"Held: {held}"))
     say("Call this command again when it is approved.")
     return HELD

@@ -14,13 +14,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from flows.code import code_digest
+from flows.datasets import require_files
 from flows.disk import on_disk
 from flows.ledger.books import Asked, Identity, Policy, PolicyName, Run
 from flows.ledger.chain import canonical, digest
+from flows.ledger.errors import HERE
 from flows.ledger.ledger import Ledger
 from flows.plan import Plan, plan_release
 from flows.terminal import UserError
-from flows.workplace import Workplace, write_whole
+from flows.workplace import PRIVATE_VARIABLE, Workplace, write_whole
 from release_specs.load import load_spec
 from release_specs.spec import ReleaseSpec
 from reporting.folder import sync_all
@@ -102,10 +104,11 @@ def _digest(shipped: Mapping[str, bytes]) -> str:
     return digest({name: sha256(data).hexdigest() for name, data in shipped.items()})
 
 
-def prepare(spec: Path, place: Workplace, order: Order, *, data: Mapping[str, str], persons: Persons) -> Order:
+def prepare(spec: Path, place: Workplace, order: Order, *, data: Mapping[str, str] | None, persons: Persons) -> Order:
     """Reserves a release's price, or finds the run that has it; returns the order with its run.
 
-    `order` says everything but the run. No record is read.
+    `order` says everything but the run; `data` where the files are, None where only their dataset is named. No record
+    is read, and nothing is reserved for files that are not there.
     """
     loaded = load_spec(spec)
     plan = plan_release(loaded, folder=spec.parent, edition=order.edition)
@@ -115,17 +118,27 @@ def prepare(spec: Path, place: Workplace, order: Order, *, data: Mapping[str, st
     known = ledger.books().open_run(asked.release, asked.edition)
     if known is not None:
         require_same(known, asked)
-        run = known.id
-    else:
-        _open_own_account(ledger, plan)
-        run = secrets.token_hex(4)
-        ledger.reserve(run, asked, identity_of(loaded.spec))
-    found = replace(order, run=run, edition=plan.edition, ledger=place.ledger)
+    if data is not None and _needs_files(place, known, data):
+        require_files(loaded.spec, data)
+    run = known.id if known is not None else _reserve(ledger, plan, asked)
+    found = replace(order, run=run, edition=plan.edition, ledger=place.address)
     with on_disk(f"preparing run {run}", place.private, then=GO_ON):
         _keep(place, found, shipped)
-        if data:
+        if data and (known is None or known.stored is None):
             place.note_dataset(run, data)
     return found
+
+
+def _needs_files(place: Workplace, known: Run | None, data: Mapping[str, str]) -> bool:
+    """Whether a run still has to read files that are named now."""
+    return known is None or (known.stored is None and (bool(data) or not place.knows_dataset(known.id)))
+
+
+def _reserve(ledger: Ledger, plan: Plan, asked: Asked) -> str:
+    _open_own_account(ledger, plan)
+    run = secrets.token_hex(4)
+    ledger.reserve(run, asked, identity_of(plan.spec))
+    return run
 
 
 def require_same(known: Run, asked: Asked) -> None:
@@ -134,9 +147,22 @@ def require_same(known: Run, asked: Asked) -> None:
         if getattr(known.asked, part) != getattr(asked, part) and known.state != "published":
             raise UserError(
                 f"edition '{asked.edition}' of '{asked.release}' belongs to run {known.id}, which is {known.state} "
-                f"under another {word}. Finish it as it was with: margrave resume {known.id}; "
-                f"or, where nothing was charged, give it up with: margrave ledger release {known.id}"
+                f"under another {word}. {_two_ways(known)}"
             )
+
+
+def has_changed(spec: Path, known: Run, copies: Path) -> bool:
+    """Whether a spec is neither the one that a run was opened for nor the one it was last corrected by."""
+    return _digest(gather_spec(spec)) not in (known.asked.spec, digest_of(copies))
+
+
+def _two_ways(known: Run) -> str:
+    """How a run is finished as it was begun, and how it is given up."""
+    finish = f"Finish it as it was begun with: margrave resume {known.id}{HERE}"
+    if not known.charged:
+        return f"{finish}; or give it up, which costs nothing, with: margrave ledger release {known.id}{HERE}"
+    give_up = f"margrave review {known.id} --reject error-in-spec{HERE}"
+    return f"{finish}; or give it up, whose price stays spent, with: {give_up}"
 
 
 def _open_own_account(ledger: Ledger, plan: Plan) -> None:
@@ -162,6 +188,9 @@ def order_of(private: Path, run: str) -> tuple[Workplace, Order]:
     """The order of a run in a private folder, and its workplace."""
     path = private / "runs" / run / ORDER
     if not path.exists():
-        raise UserError(f"there is no run '{run}' in {private}; see: margrave ledger show")
+        raise UserError(
+            f"run '{run}' has no folder in {private}; see which runs there are with: margrave ledger show{HERE}, and "
+            f"name the private folder in {PRIVATE_VARIABLE} if it is another"
+        )
     order = Order(**json.loads(path.read_text(encoding="utf-8")))
     return Workplace(order.ledger, private), order

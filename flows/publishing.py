@@ -19,8 +19,9 @@ from flows.code import versions
 from flows.disk import on_disk
 from flows.estimating import Tell, forget_candidate, tables_digest
 from flows.job import KEPT, Job, step
-from flows.ledger.errors import Refused
+from flows.ledger.errors import HERE, Embargoed, Refused
 from flows.plan import Plan, guarantee
+from flows.scheduling.embargo import hour_of
 from flows.stored import hash_of
 from flows.terminal import UserError
 from reporting.errors import ReleaseFault
@@ -49,23 +50,25 @@ def published(job: Job) -> Release | None:
 
 
 @step("publishing")
-def publish(job: Job, *, tell: Tell, reason: str = "") -> Release:
+def publish(job: Job, *, tell: Tell, reason: str = "", hour: datetime | None = None) -> Release:
     """Publishes the tables of a job; `reason` says why where an earlier version is corrected.
 
-    Raises `Held` while approvals are missing. What was published already is published again only for a reason.
+    Raises `Held` while approvals are missing, and `Embargoed` before the hour: `hour` where a calendar of deployments
+    knows it, else that of the run's own copy of the spec. What was published already is published again only for a
+    reason.
     """
     done = published(job)
     if done is not None and not reason:
         forget_candidate(job)
         return done
-    if not job.candidate.exists():
-        raise Refused(f"run {job.run} has no tables that wait for publication; go on with: margrave resume {job.run}")
+    require_tables(job)
     tables = tables_digest(job.candidate)
     job.ledger.require_approved_publication(job.run, tables)
+    require_hour(job, hour or hour_of(job.plan.spec, job.spec, job.order.edition))
     version = len(job.known.versions) + 1
     target = target_of(job, version)
     _require_folder(target.parent)
-    with on_disk(f"publishing (run {job.run})", target.parent, then=f"{KEPT}: margrave resume {job.run}"):
+    with on_disk(f"publishing (run {job.run})", target.parent, then=f"{KEPT}: margrave resume {job.run}{HERE}"):
         sweep_aside(target.parent, target=target.name)
         if not (target.exists() and _is_ours(target, job.run, version)):
             tell("publishing")
@@ -74,6 +77,23 @@ def publish(job: Job, *, tell: Tell, reason: str = "") -> Release:
     forget_candidate(job)
     job.ledger.publish(job.run, version=version, manifest=manifest, tables=tables)
     return Release(target, version)
+
+
+def require_tables(job: Job) -> None:
+    """Raises `Refused` where nothing waits for publication: to publish never measures."""
+    if job.known.rejected is not None:
+        raise Refused(f"run {job.run} was rejected ({job.known.rejected}) and is never published")
+    if not job.known.versions and not job.candidate.exists():
+        raise Refused(
+            f"run {job.run} is {job.known.state} and has no tables that wait for publication; "
+            f"go on with: margrave resume {job.run}{HERE}"
+        )
+
+
+def require_hour(job: Job, hour: datetime | None) -> None:
+    """Raises `Embargoed` before the hour of a first version; what is public already may be corrected at any time."""
+    if hour is not None and not job.known.versions and datetime.now(UTC) < hour:
+        raise Embargoed(job.run, hour)
 
 
 def target_of(job: Job, version: int) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from prefect.runtime import flow_run as current
 from flows import estimating, measuring, publishing
 from flows.guard import guarded, seal
 from flows.job import Job
-from flows.ledger.errors import Broken, Held, LedgerError, NoLedger, Refused
+from flows.ledger.errors import Broken, Embargoed, Held, LedgerError, NoLedger, Refused
 from flows.on_schedule.duty import living
 from flows.stored import StoredError
 from tabulation.tabulate import tell_nobody
@@ -48,9 +49,9 @@ def estimate(run: str, private: str) -> None:
 
 
 @task(name="publish", retries=0, cache_policy=NO_CACHE, persist_result=False, log_prints=False)
-def publish(run: str, private: str) -> str:
-    """Tables become a release, whole and verified; returns its folder."""
-    return str(publishing.publish(Job.of(Path(private), run), tell=telling.get()).folder)
+def publish(run: str, private: str, hour: datetime | None = None) -> str:
+    """Tables become a release, whole and verified; returns its folder. A calendar of deployments names its `hour`."""
+    return str(publishing.publish(Job.of(Path(private), run), tell=telling.get(), hour=hour).folder)
 
 
 @flow(name="measure-release", flow_run_name="measure-{run}", retries=0, persist_result=False, log_prints=False)
@@ -71,5 +72,5 @@ def publish_release(run: str, private: str) -> dict[str, Any]:
     with living(Path(private), str(current.id)):
         try:
             return {"held": None, "release": publish(run, private)}
-        except Held as held:
+        except (Held, Embargoed) as held:
             return {"held": str(held), "release": None}

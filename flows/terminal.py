@@ -28,6 +28,10 @@ class UserError(Exception):
     """Something only the user can mend, said in one sentence."""
 
 
+class NotSo(Exception):  # noqa: N818 - an answer, not a mistake of anybody's
+    """What was asked for does not hold or could not be made, said in one sentence."""
+
+
 def say(text: str) -> None:
     """Prints what was asked for."""
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.datasets import absolute, place_in
+from flows.ledger.errors import HERE
 from flows.ledger.store import POSTGRES, SQLITE
 from flows.terminal import UserError
 
@@ -44,19 +46,58 @@ class Workplace:
         return cls(url, folder)
 
     @property
+    def address(self) -> str:
+        """The ledger's address, which means the same from every folder."""
+        return absolute(self.ledger.removeprefix(SQLITE))
+
+    @property
     def option(self) -> str:
         """What a command typed here must say to find this ledger; nothing where it finds it by itself."""
-        if self.ledger == os.environ.get(LEDGER_VARIABLE):
+        is_known = self.ledger == os.environ.get(LEDGER_VARIABLE)
+        if self.ledger.startswith(POSTGRES):  # the address may hold a password
+            return ("" if is_known else " --ledger URL") + self._whereabouts
+        is_known = is_known or Path(self.ledger.removeprefix(SQLITE)).resolve() == Path(LEDGER).resolve()
+        return "" if is_known else f" --ledger {shlex.quote(self.ledger)}"
+
+    @property
+    def _whereabouts(self) -> str:
+        """Where the private folder of a PostgreSQL ledger is, if a command typed here would look elsewhere."""
+        if self.private.resolve() == self.chosen(ledger=self.ledger, beside=Path()).private.resolve():
             return ""
+        return f" (with {PRIVATE_VARIABLE}={shlex.quote(str(self.private.resolve()))} in the environment)"
+
+    def hinted(self, text: str) -> str:
+        """A sentence whose commands find this ledger when they are typed here."""
+        return text.replace(HERE, self.option)
+
+    def hinted_everywhere(self, text: str) -> str:
+        """A sentence whose commands find this ledger wherever they are typed."""
         if self.ledger.startswith(POSTGRES):
-            return " --ledger URL"  # the address may hold a password
-        return "" if Path(self.ledger).resolve() == Path(LEDGER).resolve() else f" --ledger {self.ledger}"
+            return text.replace(HERE, " --ledger URL")
+        return text.replace(HERE, f" --ledger {shlex.quote(str(Path(self.ledger.removeprefix(SQLITE)).resolve()))}")
 
     def open_ledger(self) -> Ledger:
         """The ledger."""
         from flows.ledger.ledger import Ledger
 
         return Ledger.open(self.ledger)
+
+    def run_named(self, digits: str) -> str:
+        """The run that is called by its name or the first digits of it."""
+        runs = self.open_ledger().books().runs
+        found = [run for run in runs if digits and run.startswith(digits)] if digits not in runs else [digits]
+        if len(found) == 1:
+            return found[0]
+        several = f"{len(found)} runs begin with '{digits}' ({', '.join(found)}); write more of it, see"
+        none = f"there is no run '{digits}' in the ledger {self.shown}; see which there are with"
+        raise UserError(f"{several if found else none}: margrave ledger show{HERE}")
+
+    @property
+    def shown(self) -> str:
+        """The ledger's address without a password."""
+        from flows.ledger.store import open_store
+
+        return open_store(self.ledger).place
 
     def run_folder(self, run: str) -> Path:
         """The private folder of a run, made where it is not there."""
@@ -92,6 +133,10 @@ class Workplace:
         if isinstance(kept, str):
             return kept
         return place_in(self.private, kept["dataset"], entity, edition=kept["edition"])
+
+    def knows_dataset(self, run: str) -> bool:
+        """Whether it is noted where the confidential files of a run are."""
+        return (self.run_folder(run) / DATASET).exists()
 
     def forget_dataset(self, run: str) -> None:
         """Removes the note of where the confidential files are."""

@@ -8,6 +8,7 @@ deployments:
     data: {births: register-births}    # entity: the name of a private reference, never a path
     ledger: postgresql://db.office/margrave
     engine: duckdb
+    author: Omar Diaz                  # who wrote the spec, and may not approve it
     output: releases
     max_lateness: 6 hours
     notify:
@@ -164,6 +165,8 @@ class Written(SpecModel):
     """A file, or postgresql://host/name. Left out: as `margrave run` finds it."""
     engine: Annotated[str, *choice("duckdb", "spark")] = "duckdb"
     """What reads the confidential files: duckdb or spark."""
+    author: Text | None = None
+    """Who wrote the spec, by the ledger's name: that person's approval does not count. Needed unless `--solo`."""
     output: Text
     """The folder that releases are put in."""
     max_lateness: Annotated[timedelta, *typed(_read_lateness, str)] = timedelta(days=1)

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from flows.datasets import with_files
 from flows.deployments.language import Hook, Notify, Written
 from flows.scheduling.calendar import Occurrence, occurrences, read_holidays, upcoming
 from flows.terminal import UserError
@@ -56,6 +57,7 @@ class Deployment:
     data: Mapping[str, str]
     ledger: str | None
     engine: str
+    author: str | None
     output: FilePath
     max_lateness: timedelta
     notify: Notify
@@ -187,7 +189,7 @@ def _resolve(name: str, written: Written, file: FilePath, told: list[Told]) -> D
     told += mistakes
     if mistakes or spec.schedule is None:
         return None
-    entities = _with_files(spec)
+    entities = with_files(spec)
     ledger = written.ledger
     return Deployment(
         name=name,
@@ -199,6 +201,7 @@ def _resolve(name: str, written: Written, file: FilePath, told: list[Told]) -> D
         data=written.data if isinstance(written.data, dict) else dict.fromkeys(entities, written.data),
         ledger=ledger if ledger is None or ":" in ledger else str(folder / ledger),
         engine=written.engine,
+        author=written.author,
         output=folder / written.output,
         max_lateness=written.max_lateness,
         notify=written.notify,
@@ -224,18 +227,13 @@ def _schedule_mistakes(spec: ReleaseSpec, path: Path) -> Iterator[Told]:
 def _data_mistakes(spec: ReleaseSpec, data: str | dict[str, str], path: Path) -> Iterator[Told]:
     if isinstance(data, str):
         return
-    wanted = _with_files(spec)
+    wanted = with_files(spec)
     strange = [entity for entity in data if entity not in wanted]
     for entity in strange:
         yield (*path, "data", entity), f"'{entity}' is no entity with a file; {did_you_mean(entity, wanted)}", True
     named = {*data, *(nearest(entity, wanted) for entity in strange)}
     if lacking := [entity for entity in wanted if entity not in named]:
         yield (*path, "data"), f"no reference for {', '.join(lacking)}; add {lacking[0]}: NAME", True
-
-
-def _with_files(spec: ReleaseSpec) -> list[str]:
-    """The entities that are read from a file, not built from other rows."""
-    return [name for name, entity in spec.microdata.items() if entity.built_from is None]
 
 
 def _repeated(found: list[Deployment]) -> Iterator[Told]:

@@ -279,6 +279,12 @@ class Books:
                 found.setdefault(same_person(one.person), one.person)
         return tuple(found.values())
 
+    def lapsed(self, subject: str, *, at: datetime, excluded: Iterable[str] = ()) -> tuple[str, ...]:
+        """The persons who approved a subject and whose approval no longer counts at a moment."""
+        never = {same_person(one) for one in (*excluded, *self.approvers(subject, at=at))}
+        found = {same_person(one.person): one.person for one in self.approvals if one.subject == subject}
+        return tuple(person for name, person in found.items() if name not in never)
+
 
 def same_person(name: str) -> str:
     """A person's name without what does not tell persons apart: case, spaces, forms of a letter."""

@@ -19,7 +19,7 @@ from flows.ledger.anchor import Anchor
 from flows.ledger.books import Asked, Books, Identity, Policy, Run
 from flows.ledger.chain import Body, Entry, linked
 from flows.ledger.entering import next_entry, read_entry
-from flows.ledger.errors import FOUND_ONE, Broken, Held, NoLedger, Pending, Refused
+from flows.ledger.errors import FOUND_ONE, HERE, Broken, Held, NoLedger, Pending, Refused
 from flows.ledger.keys import Signed, key_from, new_key, private_bytes, public_of, sign
 from flows.ledger.rules import pending_to_publish, pending_to_spend
 from flows.ledger.spending import commitment
@@ -180,7 +180,7 @@ class Ledger:
     def require_approved_spending(self, run: str) -> None:
         """Raises `Held` until a run may be charged, and says what must be approved. What is paid needs no more."""
         found = self._run(run)
-        pending = pending_to_spend(self._books, found)
+        pending = pending_to_spend(self._books, found, at=self._now())
         if not found.charged and not pending.is_met:
             self._propose(pending)
             raise Held(pending)
@@ -217,7 +217,7 @@ class Ledger:
     def require_approved_publication(self, run: str, tables: str) -> None:
         """Raises `Held` until these tables may be published, and says what must be approved."""
         found = self._run(run)
-        pending = pending_to_publish(self._books, found, tables)
+        pending = pending_to_publish(self._books, found, tables, at=self._now())
         if not pending.is_met:
             self._propose(pending)
             raise Held(pending)
@@ -255,7 +255,7 @@ class Ledger:
 
     def _run(self, run: str) -> Run:
         if run not in self.books().runs:
-            raise Refused(f"there is no run '{run}' in the ledger {self.place}; see: margrave ledger show")
+            raise Refused(f"there is no run '{run}' in the ledger {self.place}; see: margrave ledger show{HERE}")
         return self._books.runs[run]
 
     def _secret(self, name: str) -> bytes:

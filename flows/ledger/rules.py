@@ -7,13 +7,13 @@ as what it claims to be, `ValueError`. Either way the books must not be used fur
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 
 from flows.ledger.anchor import Anchor
 from flows.ledger.books import ATTEMPTS, Approval, Books, Key, Run, Stored, moment, same_person
 from flows.ledger.chain import FORMAT, LAYOUT_OF, Body, digest
-from flows.ledger.errors import REASONS, Held, Newer, Pending, Refused
+from flows.ledger.errors import HERE, REASONS, Held, Newer, Pending, Refused
 from flows.ledger.founding import found_ledger, read_policy
 from flows.ledger.keys import ROLES, Signed, holds, is_public_key
 from flows.ledger.spending import attempt, charge, declare_exact, identify, release_reservation, reserve, store
@@ -66,30 +66,48 @@ def pending_by_two(books: Books, act: str, content: Body) -> Pending:
     return _pending(books, {"act": act, "ledger": books.ledger, **content}, TWO, ())
 
 
-def pending_attempts(books: Books, run: Run) -> Pending:
+def pending_attempts(books: Books, run: Run, *, at: datetime | None = None) -> Pending:
     """What a run needs before it is charged again, to draw once more."""
     would = {"act": "attempt", "run": run.id, "number": run.attempts + 1, "price": str(run.charged[-1])}
     needed = max(TWO, books.policies[run.asked.policy].to_spend, run.asked.to_spend)
-    return _pending(books, would, needed, run.asked.involved)
+    return _pending(books, would, needed, run.asked.involved, at=at)
 
 
-def pending_to_spend(books: Books, run: Run) -> Pending:
-    """What a run needs before it is charged."""
+def pending_to_spend(books: Books, run: Run, *, at: datetime | None = None) -> Pending:
+    """What a run needs before it is charged; `at` a moment after the last entry, where nothing is entered."""
     policy = books.policies[run.asked.policy]
     needed = max(policy.to_spend, run.asked.to_spend, TWO if run.asked.exact else 0)
-    return _pending(books, run.would_spend(policy), needed, run.asked.involved)
+    return _pending(books, run.would_spend(policy), needed, run.asked.involved, at=at)
 
 
-def pending_to_publish(books: Books, run: Run, tables: str) -> Pending:
+def pending_to_publish(books: Books, run: Run, tables: str, *, at: datetime | None = None) -> Pending:
     """What a run needs before its tables are published."""
     needed = max(books.policies[run.asked.policy].to_publish, run.asked.to_publish)
-    return _pending(books, run.would_publish(tables), needed, run.asked.involved)
+    return _pending(books, run.would_publish(tables), needed, run.asked.involved, at=at)
 
 
-def _pending(books: Books, would: Body, needed: int, excluded: tuple[str, ...]) -> Pending:
-    subject = digest(would)
-    given = books.approvers(subject, at=books.last_at, excluded=excluded)
-    return Pending(_act_of(would), subject, 0 if books.solo else needed, given, excluded, would)
+def awaited(books: Books, run: Run, *, at: datetime) -> Pending | None:
+    """The approvals that a run was last held for, missing or given since; None where it is not held."""
+    for subject, (_, would) in reversed(books.proposals.items()):
+        act, pending = (would.get("act") if would.get("run") == run.id else None), None
+        if act == "spend" and not run.charged:
+            pending = pending_to_spend(books, run, at=at)
+        elif act == "attempt" and run.charged and run.stored is None:
+            pending = pending_attempts(books, run, at=at)
+        elif act == "publish":
+            pending = pending_to_publish(books, run, str(would.get("tables")), at=at)
+        if pending is not None and pending.subject == subject:
+            return pending
+    return None
+
+
+def _pending(
+    books: Books, would: Body, needed: int, excluded: tuple[str, ...], *, at: datetime | None = None
+) -> Pending:
+    subject, moment = digest(would), max(books.last_at, at or books.last_at)
+    given = books.approvers(subject, at=moment, excluded=excluded)
+    lapsed = books.lapsed(subject, at=moment, excluded=excluded)
+    return Pending(_act_of(would), subject, 0 if books.solo else needed, given, excluded, would, lapsed)
 
 
 def _act_of(would: Body) -> str:
@@ -126,7 +144,7 @@ def _approved(books: Books, found: Found) -> None:
 def _active_key(books: Books, public: str) -> Key:
     key = books.keys.get(public)
     if key is None:
-        raise Refused("this key is not enrolled in this ledger; enrol it with: margrave ledger enrol")
+        raise Refused(f"this key is not enrolled in this ledger; enrol it with: margrave ledger enrol FILE.pub{HERE}")
     if key.revoked:
         raise Refused(f"this key of {key.person} was revoked")
     return key

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from flows.ledger.books import ATTEMPTS, Asked, Books, Identity, Policy, Run, Stored
 from flows.ledger.chain import digest
-from flows.ledger.errors import Refused
+from flows.ledger.errors import HERE, Refused
 from mechanisms.catalogue import read_charge
 from mechanisms.charge import Charge
 from mechanisms.plain_data import Found
@@ -51,7 +51,7 @@ def reserve(books: Books, found: Found) -> None:
     if claimed is not None:
         raise Refused(
             f"edition '{asked.edition}' of '{asked.release}' belongs to run {claimed.id}, which is {claimed.state}; "
-            f"go on with: margrave resume {claimed.id}"
+            f"go on with: margrave resume {claimed.id}{HERE}"
         )
     _require_left(books, policy, asked.price)
     books.runs[found.text("run")] = Run(found.text("run"), asked, found.text("key"))
@@ -80,7 +80,7 @@ def _open_policy(books: Books, asked: Asked, identity: Identity) -> Policy:
         known = f"it has {', '.join(periods)}" if periods else "it has none"
         raise Refused(
             f"account '{asked.account}' has no budget for '{asked.period}' ({known}); "
-            f"open it with: margrave ledger grant"
+            f"open it with: margrave ledger grant SPEC --cap AMOUNT{HERE}"
         )
     if policy.identity != identity:
         raise Refused(
@@ -94,7 +94,9 @@ def _open_policy(books: Books, asked: Asked, identity: Identity) -> Policy:
 def _require_open(books: Books, policy: Policy) -> None:
     if policy.closes and books.last_at.date() > date.fromisoformat(policy.closes):
         raise Refused(
-            f"period '{policy.period}' of account '{policy.account}' closed on {policy.closes}; nothing is carried over"
+            f"period '{policy.period}' of account '{policy.account}' closed on {policy.closes} and nothing is carried "
+            f"over; have another day of closing approved with: margrave ledger grant SPEC --cap {policy.cap} "
+            f"--closes DATE{HERE}; or give the run up, where it has one, with: margrave ledger release RUN{HERE}"
         )
 
 
@@ -105,7 +107,7 @@ def _require_left(books: Books, policy: Policy, price: Fraction, *, held: Fracti
             f"the release needs {policy.currency} {price}, and account '{policy.account}' has {left} left of "
             f"{policy.cap} for '{policy.period}' ({books.spent(policy.name)} spent, "
             f"{books.held(policy.name)} reserved). "
-            "Lower the release's budget, or have the cap raised with: margrave ledger grant"
+            f"Lower the release's budget, or have the cap raised with: margrave ledger grant SPEC --cap AMOUNT{HERE}"
         )
 
 

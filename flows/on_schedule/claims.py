@@ -17,8 +17,8 @@ from pathlib import Path
 from flows.deployments.load import Deployment, load_deployments
 from flows.ledger.books import Books, Run
 from flows.on_schedule.duty import Duty
+from flows.persons import PERSON_VARIABLE, person_in
 from flows.preparing import Order, Persons, order_of, prepare
-from flows.running import PERSON_VARIABLE
 from flows.scheduling.calendar import Occurrence
 from flows.terminal import UserError
 from flows.workplace import Workplace
@@ -79,9 +79,9 @@ class Claim:
         known = self.known()
         if known is not None and known.stored is not None:
             return order_of(self.place.private, known.id)[1]
-        one, me = self.one, os.environ.get(PERSON_VARIABLE) or getpass.getuser()
+        one, persons = self.one, persons_of(self.one, self.place.open_ledger().books())
         asked = Order("", self.edition, self.place.ledger, str(one.output), one.engine)
-        found = prepare(one.spec_path, self.place, asked, data={}, persons=Persons(me, me))
+        found = prepare(one.spec_path, self.place, asked, data=None, persons=persons)
         self.place.note_references(found.run, one.data, edition=self.edition)
         return found
 
@@ -90,6 +90,22 @@ def place_of(one: Deployment) -> Workplace:
     """The workplace of a deployment, with a private folder that is the same from everywhere."""
     found = Workplace.chosen(ledger=one.ledger, beside=one.spec_path.parent)
     return Workplace(found.ledger, found.private.resolve())
+
+
+def persons_of(one: Deployment, books: Books) -> Persons:
+    """Who starts a deployment's runs and who wrote its spec: in an office of several, both must be named.
+
+    What starts them may be a desk, which is no person. Then nobody is left out of the approvals but the author.
+    """
+    named, login = os.environ.get(PERSON_VARIABLE), getpass.getuser()
+    if books.solo:
+        return Persons(named or login, one.author or named or login)
+    if one.author is None:
+        raise UserError(
+            f"{one.file}: deployments.{one.name}: its ledger is of several persons, and nobody is named who wrote the "
+            "spec and may therefore not approve it; add author: NAME"
+        )
+    return Persons(named or person_in(books, None), one.author)
 
 
 def run_of(books: Books, one: Deployment, edition: str) -> Run | None:

@@ -69,7 +69,8 @@ def tell_failure(flow: Flow[..., Any], flow_run: FlowRun, state: State[Any]) -> 
 def _about(claim: Claim, reason: str) -> str:
     kind, _, words = reason.partition(": ")
     plain = words if kind.isidentifier() else reason  # without the class of the error
-    return plain if plain.startswith(claim.name) else f"{claim.name}: {plain}"
+    said = plain if plain.startswith(claim.name) else f"{claim.name}: {plain}"
+    return claim.place.hinted_everywhere(said)
 
 
 @flow(
@@ -168,7 +169,7 @@ def _out(claim: Claim, run: str) -> Ending:
     """Publishes, or says what is waited for."""
     folder = ""
     with _holding(claim, run) as held:
-        folder = publish(run, str(claim.place.private))
+        folder = publish(run, str(claim.place.private), claim.occurrence.publication)
     if held:
         return Ending("Held", held[0])
     claim.duty.forget(claim.edition)
@@ -184,7 +185,7 @@ def _holding(claim: Claim, run: str) -> Iterator[list[str]]:
     try:
         yield held
     except Held as fault:
-        held.append(f"{claim.name}: held. {fault}")
+        held.append(claim.place.hinted_everywhere(f"{claim.name}: held. {fault}"))
         told_before = claim.duty.outcome(claim.edition)[0] == HELD
         claim.duty.note(claim.edition, HELD)
         if not told_before:

@@ -97,13 +97,17 @@ def _missed(claim: Claim, run: Run | None) -> tuple[Claim, str]:
     return claim, missed_sentence(claim, run)
 
 
+def _next(claim: Claim, run: Run) -> str:
+    return claim.place.hinted_everywhere(needed_next(claim.place.open_ledger().books(), run))
+
+
 def missed_sentence(claim: Claim, run: Run | None) -> str:
     """What became of an edition that was not begun or published in time, and what a person may do."""
     one, due = claim.one, f"{claim.name}, was due at {claim.occurrence.measuring:%Y-%m-%d %H:%M} UTC"
     if run is not None and run.stored is not None:
-        return f"{claim.name}, was not published in time: {needed_next(run)}"
+        return f"{claim.name}, was not published in time: {_next(claim, run)}"
     if run is not None and run.state != "released":
-        return f"{due} and was not finished in time. Run {run.id} is {run.state}: {needed_next(run)}"
+        return f"{due} and was not finished in time. Run {run.id} is {run.state}: {_next(claim, run)}"
     data = " ".join(f"--data {entity}=PATH" for entity in one.data)
     ledger = f" --ledger {one.ledger}" if one.ledger is not None else ""
     return (

@@ -171,10 +171,12 @@ async def _take_out(served: Served) -> None:
 def _report(deployments: Iterable[Deployment]) -> None:
     """Says which runs of the ledgers are unfinished and what they need, as `margrave ledger doctor` does."""
     for place in dict.fromkeys(place_of(one) for one in deployments):
-        for run in place.open_ledger().books().runs.values():
+        books = place.open_ledger().books()
+        for run in books.runs.values():
             if run.state not in DONE:
                 name = f"{run.asked.release}, edition {run.asked.edition}"
-                tell(f"Unfinished: run {run.id} ({name}) is {run.state}: {needed_next(run)}")
+                needed = place.hinted_everywhere(needed_next(books, run))
+                tell(f"Unfinished: run {run.id} ({name}) is {run.state}: {needed}")
 
 
 async def _look_at(served: Served, one: Deployment, *, grace: timedelta = GRACE, afresh: bool = False) -> None:

@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from flows.deployments.load import load_deployments
-from flows.on_schedule.claims import place_of
+from flows.on_schedule.claims import persons_of, place_of
 from flows.orchestration.home import locked, read_running, server_home
 from flows.orchestration.settings import Api
 from flows.server import enter, in_use, local_api
@@ -36,7 +36,7 @@ def serve(file: Path) -> int:
     """Serves the deployments of a file until SIGTERM or Ctrl-C."""
     deployments = load_deployments(file)
     for one in deployments:
-        place_of(one).open_ledger().close()
+        persons_of(one, place_of(one).open_ledger().books())
     with _sole(file), _told_to_end() as ended:
         _keep_serving(file.resolve(), ended)
     tell(f"Stopped serving {file}. Dates stay in place; what falls due meanwhile is looked at on the next start.")
