@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from flows.keyholders import in_words, place_of
 from flows.ledger.errors import HERE
-from flows.ledger.rules import awaited
 from flows.terminal import NOT_SO, OK, UserError, plainly, say
 
 if TYPE_CHECKING:
@@ -198,11 +197,15 @@ def doctor(chosen: argparse.Namespace) -> int:
 
 def needed_next(books: Books, run: Run) -> str:
     """What an unfinished run needs: who must approve it, and the command that goes on with it."""
+    from flows.ledger.rules import awaited
+
     held, go_on = awaited(books, run, at=datetime.now(UTC)), f"margrave resume {run.id}{HERE}"
     told = f"{_STANDS[run.state]}. "
     if held is not None and not held.is_met:
         missing = held.needed - len(held.given)
-        return f"{told}It waits for {missing} more approval{'s' if missing != 1 else ''}: {held}; then go on with: {go_on}"
+        return (
+            f"{told}It waits for {missing} more approval{'s' if missing != 1 else ''}: {held}; then go on with: {go_on}"
+        )
     if held is not None:
         return f"{told}It is approved by {', '.join(held.given)}. Go on with: {go_on}"
     told += f"Go on with: {go_on}"

@@ -10,7 +10,6 @@ import getpass
 import os
 from typing import TYPE_CHECKING
 
-from flows.ledger.books import same_person
 from flows.terminal import UserError
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ def person_in(books: Books, named: str | None) -> str:
 
     Alone, every name will do: nobody approves anything.
     """
+    from flows.ledger.books import same_person
+
     found = str(named or os.environ.get(PERSON_VARIABLE) or getpass.getuser())
     known = {same_person(key.person): key.person for key in books.keys.values() if not key.revoked}
     if books.solo or same_person(found) in known:

@@ -94,8 +94,8 @@ def _open_policy(books: Books, asked: Asked, identity: Identity) -> Policy:
 def _require_open(books: Books, policy: Policy) -> None:
     if policy.closes and books.last_at.date() > date.fromisoformat(policy.closes):
         raise Refused(
-            f"period '{policy.period}' of account '{policy.account}' closed on {policy.closes} and nothing is carried "
-            f"over; have another day of closing approved with: margrave ledger grant SPEC --cap {policy.cap} "
+            f"period '{policy.period}' of account '{policy.account}' closed on {policy.closes}; nothing is carried "
+            f"over. Have another day of closing approved with: margrave ledger grant SPEC --cap {policy.cap} "
             f"--closes DATE{HERE}; or give the run up, where it has one, with: margrave ledger release RUN{HERE}"
         )
 

@@ -90,8 +90,8 @@ def test_changed_measurements_are_noticed(town: Office) -> None:
 
 
 def test_a_structural_fault_costs_nothing_and_gives_the_reservation_back(town: Office) -> None:
-    Path(town.data["persons"]).unlink()
     job = town.prepare()
+    Path(town.data["persons"]).unlink()
     with pytest.raises(MicrodataError):
         measure(job, tell=tell_nobody)
     books = town.ledger().books()

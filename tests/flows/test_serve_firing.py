@@ -38,7 +38,7 @@ class Hand:
         with log.open("w") as complaints:
             self.fired = subprocess.Popen(
                 [sys.executable, str(SCRIPT)],
-                env=environ | {"PYTHONPATH": str(ROOT)},
+                env=environ | {"PYTHONPATH": str(ROOT), "MARGRAVE_PERSON": "release-desk"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -135,15 +135,17 @@ def test_two_firings_at_once_are_one_release(tmp_path: Path, hand: Hand, other_h
 
 
 def test_a_release_without_its_approval_is_held_told_once_and_published_after_it(tmp_path: Path, hand: Hand) -> None:
-    office, key = office_of_two(tmp_path)
+    office, keys = office_of_two(tmp_path)
     assert [hand.fire(office, "held", deed)[0] for deed in ("measure", "publish")] == ["Held", "Held"]
     (told,) = map(json.loads, office.told)
     (run,) = office.runs("held")
     assert (told["event"], told["run"], run.state) == ("approval", run.id, "stored")
     assert "needs 1 approval" in told["sentence"]
     one = office.deployment("held")
+    assert run.asked.involved == ("Ben", "release-desk")
+    approve(office, keys["Ben"])  # who wrote the spec
     assert needs_of(one, datetime.now(UTC)).publish == ()
-    approve(office, key)
+    approve(office, keys["Ada"])
     (wanted,) = needs_of(one, datetime.now(UTC)).publish
     assert wanted.edition == run.asked.edition
     assert hand.fire(office, "held", "publish")[0] == "Published"
@@ -151,11 +153,12 @@ def test_a_release_without_its_approval_is_held_told_once_and_published_after_it
     assert wanted.duty.outcome(wanted.edition)[0] == ""
 
 
-def office_of_two(folder: Path) -> tuple[Office, Ed25519PrivateKey]:
-    """An office whose releases one of two persons must approve, and the key of one of them."""
+def office_of_two(folder: Path) -> tuple[Office, dict[str, Ed25519PrivateKey]]:
+    """An office whose releases one of two persons must approve, and their keys; Ben wrote the spec."""
     hour = minutes_ago(5)
     wanted = Wanted(hour, lead="1 hour before", approvals="{to_publish: 1}")
     office = found_office(folder, {"held": wanted}, solo=False)
+    office.file.write_text(office.file.read_text().replace("    data:", "    author: Ben\n    data:"))
     keys = {person: new_key() for person in ("Ada", "Ben")}
     founders = [{"person": name, "role": "reviewer", "key": public_of(key)} for name, key in keys.items()]
     ledger = Ledger.found(office.place.ledger, office="two persons", founders=founders)
@@ -166,7 +169,7 @@ def office_of_two(folder: Path) -> tuple[Office, Ed25519PrivateKey]:
     for key in keys.values():
         ledger.approve(held.value.pending.subject, key)
     ledger.grant(policy)
-    return office, keys["Ada"]
+    return office, keys
 
 
 def approve(office: Office, key: Ed25519PrivateKey) -> None:

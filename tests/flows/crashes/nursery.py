@@ -17,12 +17,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Self
 
 from tests.flows.crashes.disk_faults import FAULTS, without_unnamed_files
 from tests.flows.crashes.office import Office
 from tests.flows.crashes.points import arm, die, wrap
+from tests.flows.without_prefect import no_server, take_steps
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 120.0
@@ -179,10 +179,9 @@ def by_pipeline(office: Office) -> int:
 
 def by_command(office: Office) -> int:
     """The command line; its steps are taken without Prefect."""
-    from flows import cli, conducting, pipeline
+    from flows import cli, conducting
 
-    conducting.start_early = lambda: SimpleNamespace(wait=lambda tell: None)
-    conducting._through_prefect = lambda job, api, *, as_json: (str(pipeline.finish(job).folder), None)
+    conducting.start_early, conducting._through_prefect = no_server, take_steps
     return cli.main(arguments(office))
 
 
