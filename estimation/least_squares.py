@@ -18,7 +18,7 @@ from estimation.arrays import Floats, Integers, Numbers
 from estimation.coordinates import Coordinates
 from estimation.kernels.blocks import add_seen, added_numbers, added_up, read_margin, times
 from estimation.observations import Margin, Observation
-from estimation.stages import Stage, stage
+from estimation.stages import Stage, stages
 from estimation.tree import Level, Tree
 
 FAMILY_CELLS = 1_000_000
@@ -127,14 +127,7 @@ def fit(
     tree: Tree, observations: Sequence[Observation], *, coordinates: Coordinates, core: int, workers: int = 1
 ) -> Fit:
     """Gathers what measurements and exact totals tell, from the smallest areas up to the whole."""
-    branches: list[tuple[Level, Stage]] = []
-    for levels in tree.branches:
-        below: tuple[tuple[Level, Stage], ...] = ()
-        for level in reversed(levels):
-            made = stage(level.name, observations, coordinates=coordinates, shape=(level.areas, core), below=below)
-            below = ((level, made),)
-        branches.extend(below)
-    whole = stage(tree.whole, observations, coordinates=coordinates, shape=(1, core), below=tuple(branches))
+    whole = stages(tree, observations, coordinates=coordinates, core=core)
     found = Fit(coordinates, core, whole, {}, {})
     with ThreadPoolExecutor(workers) as pool:
         _gather(found, whole, pool.map)

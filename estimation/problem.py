@@ -185,11 +185,7 @@ def work_for(
     """Everything that settling one population needs, given those settled before it."""
     measurements, exact = told
     mine = [one for one in measurements if one.tally.name in planned.design.margins]
-    sure = [one for one in exact if one.tally.name in planned.design.margins]
-    observations = [
-        *(_observed(planned, one, one.variances) for one in mine),
-        *(_observed(planned, one, 0.0) for one in sure),
-    ]
+    observations = observed_of(planned, measurements, exact)
     design = planned.design
     made = fit(planned.forest.tree, observations, coordinates=design.coordinates, core=design.core, workers=workers)
     adds = planned.population.key.adds
@@ -201,7 +197,7 @@ def work_for(
         planned.histograms,
         tuple(handed_on(limited, planned.histograms)),
         _precisions(planned, mine, made.whole),
-        _wanted(planned),
+        wanted_of(planned),
         signed=adds is not None and adds.bounds[0] < 0,
         keep=_asked_for(found, planned),
     )
@@ -218,6 +214,16 @@ def _asked_for(found: Problem, planned: Planned) -> frozenset[str]:
     )
 
 
+def observed_of(
+    planned: Planned, measurements: Sequence[Measurement], exact: Sequence[ExactNumbers]
+) -> list[Observation]:
+    """What a population is told, of all that is known of a release."""
+    return [
+        *(_observed(planned, one, one.variances) for one in measurements if one.tally.name in planned.design.margins),
+        *(_observed(planned, one, 0.0) for one in exact if one.tally.name in planned.design.margins),
+    ]
+
+
 def _observed(planned: Planned, one: Measurement | ExactNumbers, variances: Floats | float) -> Observation:
     """Numbers in the order of the tree and of the margin."""
     level = planned.forest.name_of(one.tally.spine, one.level)
@@ -228,7 +234,7 @@ def _observed(planned: Planned, one: Measurement | ExactNumbers, variances: Floa
     return Observation(margin.margin, level, margin.to_margin(numbers), spread)
 
 
-def _wanted(planned: Planned) -> dict[str, tuple[str, ...]]:
+def wanted_of(planned: Planned) -> dict[str, tuple[str, ...]]:
     """For each level of the tree the tallies that are published there."""
     wanted: dict[str, list[str]] = {}
     for tally in planned.population.tallies:

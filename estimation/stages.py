@@ -21,7 +21,7 @@ from estimation.errors import EstimationError
 from estimation.kernels.blocks import inverse_within
 from estimation.observations import Observation
 from estimation.spaces import Spaces
-from estimation.tree import Level
+from estimation.tree import Level, Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +74,18 @@ def stage(
         total = total + upwards[-1]
     covariance = within(total, spaces.measured)
     return Stage(name, own, spaces, kinds, total, covariance, below, tuple(upwards))
+
+
+def stages(tree: Tree, observations: Sequence[Observation], *, coordinates: Coordinates, core: int) -> Stage:
+    """The whole of a tree, with every level below it: from the smallest areas up."""
+    branches: list[tuple[Level, Stage]] = []
+    for levels in tree.branches:
+        below: tuple[tuple[Level, Stage], ...] = ()
+        for level in reversed(levels):
+            made = stage(level.name, observations, coordinates=coordinates, shape=(level.areas, core), below=below)
+            below = ((level, made),)
+        branches.extend(below)
+    return stage(tree.whole, observations, coordinates=coordinates, shape=(1, core), below=tuple(branches))
 
 
 def within(matrices: Floats, bases: Sequence[Floats]) -> Floats:
