@@ -7,7 +7,7 @@ A is -P dA P, and everything else is sums and products. Areas of one kind share 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,14 +16,16 @@ from estimation.arrays import Floats, Integers
 from estimation.coordinates import Coordinates
 from estimation.kernels.blocks import orthonormal
 from estimation.observations import Margin, Observation
-from estimation.stages import Stage
-from estimation.variances import Place, places
+from estimation.spaces import Spaces
+from estimation.tree import Level, Tree
 
 NOTHING = 1e-9
 """Directions shorter than this are none."""
 
 Seen = tuple[str, str]
 """A measurement: its level in the tree, and its margin."""
+Weigh = Callable[[list[Floats]], list[Floats]]
+"""From the variances of all goals to how much each matters."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +85,13 @@ class Worth:
     strands: tuple[_Strand, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, coordinates: Coordinates, whole: Stage, goals: Sequence[Goal]) -> Worth:
-        """What the stages of a population say, whatever precisions they were made with."""
-        at = places(whole)
-        nodes = _nodes(at)
-        strands = [_strand(number, at, nodes, coordinates) for number in range(len(coordinates.parts))]
+    def of(
+        cls, coordinates: Coordinates, core: int, *, tree: Tree, seen: Sequence[Observation], goals: Sequence[Goal]
+    ) -> Worth:
+        """What measurements, exact totals among them, would be worth; their numbers and variances do not matter."""
+        nodes = _nodes(tree)
+        spaces = [Spaces.spanned_by(coordinates, core, _seen_within(node.name, nodes, seen)) for node in nodes]
+        strands = [_strand(number, spaces, seen, coordinates) for number in range(len(coordinates.parts))]
         return cls(coordinates, tuple(goals), nodes, tuple(one for one in strands if len(one.basis)))
 
     def areas(self, goal: Goal) -> Floats:
@@ -109,27 +113,27 @@ class Worth:
             found.append(total)
         return found
 
-    def slopes(
-        self, precisions: Mapping[Seen, float], weigh: Sequence[Floats] | None = None
-    ) -> tuple[list[Floats], dict[Seen, float]]:
-        """The variances, and for each measurement how fast their weighted sum falls with its precision.
-
-        `weigh` has a weight for every variance; without it each counts once for every area.
-        """
+    def slopes(self, precisions: Mapping[Seen, float], weigh: Weigh) -> tuple[float, dict[Seen, float]]:
+        """A weighted sum of the variances, and for each measurement how fast it falls with its precision."""
         passed = [_pass(one, self.nodes, precisions) for one in self.strands]
-        weights = [self.areas(goal)[:, None] for goal in self.goals] if weigh is None else weigh
+        variances = self._variances(passed)
+        weights = weigh(variances)
         falls: dict[Seen, float] = dict.fromkeys(precisions, 0.0)
         for strand, known in zip(self.strands, passed, strict=True):
-            size = len(strand.basis)
-            asked = [np.zeros((len(node.kind), size, size)) for node in self.nodes]
-            for goal, weight in zip(self.goals, weights, strict=True):
-                seen = self._seen(goal, strand)
-                if seen is not None:
-                    each = np.broadcast_to(weight, (len(self.areas(goal)), len(seen)))
-                    asked[self._place(goal)] += np.einsum("dc,ci,cj->dij", each, seen, seen, optimize=True)
+            asked = self._asked(strand, weights)
             for name, fall in _fall(strand, self.nodes, known, asked).items():
                 falls[name] = falls.get(name, 0.0) + fall
-        return self._variances(passed), falls
+        return sum(float((one * weight).sum()) for one, weight in zip(variances, weights, strict=True)), falls
+
+    def _asked(self, strand: _Strand, weights: Sequence[Floats]) -> list[Floats]:
+        """For each level and way down, what the weighted sum of variances asks of a strand's covariances."""
+        size = len(strand.basis)
+        asked = [np.zeros((len(node.kind), size, size)) for node in self.nodes]
+        for goal, weight in zip(self.goals, weights, strict=True):
+            seen = self._seen(goal, strand)
+            if seen is not None:
+                asked[self._place(goal)] += np.einsum("dc,ci,cj->dij", weight, seen, seen, optimize=True)
+        return asked
 
     def _place(self, goal: Goal) -> int:
         return next(number for number, node in enumerate(self.nodes) if node.name == goal.level)
@@ -142,45 +146,63 @@ class Worth:
         return found if spread > 0 else None
 
 
-def _nodes(at: Mapping[str, Place]) -> tuple[_Node, ...]:
+def _nodes(tree: Tree) -> tuple[_Node, ...]:
     """Every level, the whole first."""
-    names, found = list(at), []
-    for place in at.values():
-        if place.above is None or place.level is None:
-            nothing = np.zeros(1, np.int64)
-            found.append(_Node(place.stage.name, -1, np.zeros((0, 1)), nothing, nothing, nothing, np.ones(1)))
-            continue
-        examples = np.unique(place.kinds, return_index=True)[1]
-        parents, above = place.level.parents[examples], place.above
-        held = np.zeros((len(above.stage.covariance), len(place.stage.covariance)))
-        first = np.unique(above.stage.kinds, return_index=True)[1]
-        for kind, parent in enumerate(first):
-            start, end = place.level.starts[parent : parent + 2]
-            held[kind] = np.bincount(place.stage.kinds[start:end], minlength=held.shape[1])
-        found.append(
-            _Node(
-                place.stage.name,
-                names.index(above.stage.name),
-                held,
-                place.stage.kinds[examples],
-                above.kinds[parents],
-                above.stage.kinds[parents],
-                np.bincount(place.kinds).astype(float),
-            )
-        )
+    nothing = np.zeros(1, np.int64)
+    found = [_Node(tree.whole, -1, np.zeros((0, 1)), nothing, nothing, nothing, np.ones(1))]
+    for levels in tree.branches:
+        above, kinds_above, ways_above = 0, nothing, nothing
+        for level, kinds in zip(levels, _kinds(levels), strict=True):
+            ways = _alike(np.stack([kinds, ways_above[level.parents]], axis=1))
+            examples = np.unique(ways, return_index=True)[1]
+            first, parents = np.unique(kinds_above, return_index=True)[1], level.parents[examples]
+            held = _held(level, kinds)[first].astype(float)
+            ends = (kinds[examples], ways_above[parents], kinds_above[parents])
+            found.append(_Node(level.name, above, held, *ends, np.bincount(ways).astype(float)))
+            above, kinds_above, ways_above = len(found) - 1, kinds, ways
     return tuple(found)
 
 
-def _strand(number: int, at: Mapping[str, Place], nodes: Sequence[_Node], coordinates: Coordinates) -> _Strand:
-    spaces = [place.stage.spaces.measured[number] for place in at.values()]
-    stacked = np.ascontiguousarray(np.concatenate(spaces))  # what is exact of the whole may be measured below
+def _kinds(levels: Sequence[Level]) -> list[Integers]:
+    """For each level and area its kind: areas with as many children of every kind are of one kind."""
+    found = [np.zeros(levels[-1].areas, np.int64)]
+    for level in reversed(levels[1:]):
+        found.append(_alike(_held(level, found[-1])))
+    return found[::-1]
+
+
+def _held(level: Level, kinds: Integers) -> Integers:
+    """For each area above how many children of each kind it has."""
+    held = np.zeros((level.above, int(kinds.max()) + 1), np.int64)
+    np.add.at(held, (level.parents, kinds), 1)
+    return held
+
+
+def _alike(rows: Integers) -> Integers:
+    """For each row the number of its kind: rows that are equal are of one."""
+    found: Integers = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return found
+
+
+def _seen_within(name: str, nodes: Sequence[_Node], seen: Sequence[Observation]) -> list[Observation]:
+    """What is seen at a level and at all below it."""
+    inside = {number for number, node in enumerate(nodes) if node.name == name}
+    for number, node in enumerate(nodes):
+        if node.above in inside:
+            inside.add(number)
+    names = {nodes[number].name for number in inside}
+    return [one for one in seen if one.level in names]
+
+
+def _strand(number: int, spaces: Sequence[Spaces], seen: Sequence[Observation], coordinates: Coordinates) -> _Strand:
+    measured = [one.measured[number] for one in spaces]
+    stacked = np.ascontiguousarray(np.concatenate(measured))  # what is exact of the whole may be measured below
     basis = orthonormal(stacked, np.zeros((0, stacked.shape[1])))
     tells = {}
-    for place in at.values():
-        for one in place.stage.observations:
-            if not one.is_exact and (found := _told(one, number, basis, coordinates)) is not None:
-                tells[place.stage.name, one.margin.name] = found
-    return _Strand(number, tells, tuple(space @ basis.T for space in spaces), basis)
+    for one in seen:
+        if not one.is_exact and (found := _told(one, number, basis, coordinates)) is not None:
+            tells[one.level, one.margin.name] = found
+    return _Strand(number, tells, tuple(space @ basis.T for space in measured), basis)
 
 
 def _told(one: Observation, number: int, basis: Floats, coordinates: Coordinates) -> Floats | None:

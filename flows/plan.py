@@ -17,6 +17,7 @@ from typing import Any
 
 from flows.planning.families import CellMechanism
 from flows.planning.guarantee import guarantee
+from flows.planning.market import Stall
 from flows.planning.noise import CellNoise
 from flows.planning.purse import edition_of, purses_of
 from flows.planning.shapes import attributes_of, relation_of, unit_of
@@ -152,7 +153,7 @@ def plan_release(loaded: Loaded, *, folder: Path, edition: str | None = None) ->
     meanings = Meanings(spec, domain, named)
     tallies = tallies_to_publish(draft)
     wishes = wishes_of(draft, meanings, tallies)
-    spending = spend_budget(draft, wishes, purses_of(spec, named))
+    spending = spend_budget(Stall(draft, tallies), wishes, purses_of(spec, named))
     return Plan(
         spec=spec,
         domain=domain,

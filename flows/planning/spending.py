@@ -9,6 +9,7 @@ from functools import partial
 from math import ceil
 
 from flows.planning.families import Means, choose_means
+from flows.planning.market import Amounts, Stall
 from flows.planning.optimal import Aim, divide_optimally
 from flows.planning.promises import Target, shown, target_for, targets_of
 from flows.planning.purse import Purse
@@ -18,7 +19,6 @@ from mechanisms.choose import Currency
 from release_specs.checks.draft import Draft
 from release_specs.language.values import write_number
 
-Amounts = dict[Wish, Fraction]
 NOTHING = Fraction(0)
 
 
@@ -42,15 +42,14 @@ class _Floor:
 Floors = Mapping[Wish, _Floor]
 
 
-def spend_budget(draft: Draft, wishes: Sequence[Wish], purses: Sequence[Purse]) -> Spending:
+def spend_budget(stall: Stall, wishes: Sequence[Wish], purses: Sequence[Purse]) -> Spending:
     """Divides what an edition may spend among its queries. Refuses promises that cannot be kept."""
+    draft = stall.draft
     targets = targets_of(draft)
     means = choose_means(purses, _shares(draft, wishes, targets))
     floors = _floors(means, wishes, targets)
     lines = lines_of(draft.spec.spend, wishes, means.purse.budget)
-    amounts: Amounts = {}
-    for line in lines:
-        amounts |= _divided(line, Aim(draft.spec.spend.optimal, means.purse.currency), floors)
+    amounts = _divided(stall, means, lines, floors)
     in_order = {wish: amounts[wish] for wish in wishes if wish in amounts}
     kept = _Kept(means, in_order, lines, floors)
     unkept = [(target, kept.sentence(target, wish)) for target, wish in kept.broken(targets, wishes)]
@@ -93,14 +92,20 @@ def _floors(means: Means, wishes: Sequence[Wish], targets: Sequence[Target]) -> 
     return found
 
 
-def _divided(line: Line, aim: Aim, floors: Floors) -> Amounts:
-    """The amounts of one line: no query below its promise, the binding promises before the others."""
-    if line.only_promises:
-        return _only_promises(line, floors)
-    weights = [_weight(aim, wish) for wish in line.wishes]
-    every, binding = (_least(line, floors, only_binding=only) for only in (False, True))
-    least = every if sum(every, NOTHING) <= line.amount else binding
-    return dict(zip(line.wishes, divide_optimally(line.amount, weights, least), strict=True))
+def _divided(stall: Stall, means: Means, lines: Sequence[Line], floors: Floors) -> Amounts:
+    """The amounts of all lines: no query below its promise, the binding promises before the others."""
+    apart: list[Line] = []
+    least: Amounts = {}
+    for line in lines:
+        if line.only_promises:
+            apart += [Line(amount, (wish,)) for wish, amount in _only_promises(line, floors).items()]
+            continue
+        _require_amount(line)
+        apart.append(line)
+        every, binding = (_least(line, floors, only_binding=only) for only in (False, True))
+        kept = every if sum(every, NOTHING) <= line.amount else binding
+        least |= dict(zip(line.wishes, kept, strict=True))
+    return stall.divide(apart, least, means)
 
 
 def _least(line: Line, floors: Floors, *, only_binding: bool) -> list[Fraction]:

@@ -73,24 +73,6 @@ def test_an_optimal_division_beats_its_neighbours() -> None:
             assert error(best) < error(moved)
 
 
-def test_what_is_minimised_changes_the_division(tmp_path: Path) -> None:
-    found = {}
-    for aim in ("total variance", "worst variance", "total relative variance"):
-        plan = small(tmp_path, f"spend: {{optimal: {{minimise: {aim}}}}}\n")
-        found[aim] = spent(plan, "by_a", "part") / spent(plan, "total", "land")
-    assert float(found["total variance"]) == pytest.approx(3, rel=1e-4)  # nine cells against one
-    assert float(found["worst variance"]) == pytest.approx(1, rel=1e-4)
-    assert float(found["total relative variance"]) == pytest.approx(27, rel=1e-4)
-
-
-def test_what_is_important_gets_more(tmp_path: Path) -> None:
-    plain = small(tmp_path)
-    weighed = small(tmp_path, "spend: {optimal: {importance: {by_a: 4, land: 1/4}}}\n")
-    for level, times in (("part", 2), ("land", 1)):
-        ratios = [spent(plan, "by_a", level) / spent(plan, "by_b", "part") for plan in (plain, weighed)]
-        assert float(ratios[1] / ratios[0]) == pytest.approx(times, rel=1e-3)
-
-
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(named=st.dictionaries(st.sampled_from(TABLES), shares, max_size=3), data=st.data())
 def test_random_shares_of_tables_are_spent_as_stated_and_never_exceed_the_budget(
