@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from estimation.errors import EstimationError
 from flows import guard
+from flows.foreseeing import as_data, as_lines, foresee_tables
 from flows.job import Job
 from flows.last_words import Ending, told
 from flows.ledger.errors import HERE, Refused
@@ -109,6 +110,7 @@ def _through_prefect(job: Job, api: Any, flows: Sequence[str], *, as_json: bool)
 def rehearse(loaded: Loaded, place: Workplace, *, folder: Path, edition: str | None, as_json: bool) -> int:
     """What a run would cost and find in the ledger. Nothing is reserved, and no file is opened."""
     plan = plan_release(loaded, folder=folder, edition=edition)
+    foreseen = foresee_tables(plan, folder)
     books = place.open_ledger().books()
     name = payer_of(plan)
     policy = books.policies.get(name)
@@ -118,8 +120,11 @@ def rehearse(loaded: Loaded, place: Workplace, *, folder: Path, edition: str | N
         amount = None if left is None else {"currency": plan.currency, "amount": str(left)}
         price = {"currency": plan.currency, "amount": str(plan.price)}
         answer = {"run": None, "release": None, "charged": price, "left": amount, "guarantee": guarantee(plan)}
-        say(json.dumps(answer))
+        say(json.dumps({**answer, "tables": as_data(foreseen)}))
         return OK
+    for line in as_lines(foreseen):
+        say(line)
+    say("The worst cell of each table, with the margin of error of its unbiased estimate.")
     cost = f"{plan.currency} {plainly(plan.price)}"
     hour = hour_of(loaded.spec, folder, plan.edition)
     say(f"{len(plan.queries)} queries cost {cost} of the {plainly(plan.budget)} that this edition may spend.")

@@ -16,6 +16,7 @@ from estimation.foresight import Outlook, TallyAt, blank_measurement, deviations
 from estimation.problem import problem
 from estimation.release import Estimated
 from estimation.worth import Worth
+from flows.foreseeing import as_lines, foresee_tables
 from flows.plan import Plan
 from flows.planning.market import exactly, rounded_down
 from flows.planning.shares import Line, Wish
@@ -176,3 +177,20 @@ def test_exact_amounts_keep_floors_and_never_exceed_the_line(tmp_path: Path) -> 
 def test_parts_keep_their_first_digits() -> None:
     assert rounded_down(Fraction("0.123456789")) == Fraction("0.12345")
     assert rounded_down(Fraction("0.00000123456")) == Fraction("0.0000012345")
+
+
+def test_what_is_foreseen_is_what_a_release_will_state() -> None:
+    plan = planned("households")
+    rows = {(row.table, row.level, row.statistic): row for row in foresee_tables(plan, EXAMPLES)}
+    known = foreseen(plan, EXAMPLES)
+    for tally in plan.tallies:
+        for level in tally.levels:
+            row = rows[tally.table, level, tally.statistic]
+            tick = float(tally.adds.step / tally.adds.factor) if tally.adds is not None else 1.0
+            assert row.sd_estimate == pytest.approx(tick * known.deviation(tally, level).max())
+            assert row.sd_measured is None or row.sd_estimate <= row.sd_measured * (1 + 1e-9)
+    spent = sum((Fraction(row.charge) for row in rows.values() if row.charge is not None), Fraction(0))
+    assert spent == plan.price
+    lines = as_lines(list(rows.values()))
+    assert lines[0].split() == ["table", "level", "share", "noise", "sd", "estimate", "sd", "moe"]
+    assert len(lines) == len(rows) + 1
