@@ -7,6 +7,7 @@ measured.
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from flows.ledger.errors import HERE
 from flows.terminal import UserError
@@ -96,6 +98,19 @@ def _unreadable(path: Path) -> str:
 def absolute(place: str) -> str:
     """A place that means the same from every folder."""
     return place if "://" in place else str(Path(place).resolve())
+
+
+def keyed_names(places: Mapping[str, str], key: bytes) -> list[bytes]:
+    """What the ledger may keep of the names of confidential files: an HMAC of each. Who connects does not matter."""
+    return [hmac.digest(key, f"place\0{_bare(place)}".encode(), "sha256") for place in places.values()]
+
+
+def _bare(place: str) -> str:
+    """A place without user, password and options."""
+    if "://" not in place:
+        return place
+    parts = urlsplit(place)
+    return f"{parts.hostname or ''}:{parts.port or ''}{parts.path}#{parts.fragment}"
 
 
 def _file_of(private: Path, name: str) -> Path:

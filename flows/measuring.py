@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from flows.code import code_digest
+from flows.datasets import keyed_names
 from flows.job import Job, step
 from flows.ledger.books import ATTEMPTS
 from flows.plan import Plan, PlannedQuery
@@ -94,8 +95,9 @@ def measure(job: Job, *, tell: Tell) -> None:
 def _count(job: Job, tell: Tell) -> Mapping[str, ExactCounts]:
     tell("opening the microdata")
     plan, ledger = job.plan, job.ledger
-    sources = open_dataset(plan.spec, plan.domain, job.place.dataset(job.run))
-    ledger.identify(job.run, dataset_fingerprint(sources, ledger.fingerprint_key()))
+    places, key = job.place.dataset(job.run), ledger.fingerprint_key()
+    sources = open_dataset(plan.spec, plan.domain, places)
+    ledger.identify(job.run, dataset_fingerprint(sources, key), places=keyed_names(places, key))
     if not job.known.charged:
         ledger.require_approved_spending(job.run)
     return tabulate(

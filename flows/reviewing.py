@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from reporting.replay import MadeTables
 from tabulation.counts import ExactCounts
 from tabulation.tabulate import dataset_fingerprint, open_dataset, tabulate
 
-COMPARISON = "comparison.csv"
+COMPARISON, OTHERS = "comparison.csv", "other_accounts.txt"
 COLUMNS = ("tally", "level", "cells", "total_true", "total_published", "mean_off", "most_off", "expected_deviation")
 
 
@@ -57,13 +58,29 @@ def compare(job: Job, *, data: Mapping[str, str], tell: Tell) -> Path:
     )
     tell("comparing")
     made = tables_of(job)
+    _note_other_payers(job)
     path = job.folder / COMPARISON
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    with _closed(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for one in _compared(made, truth):
             writer.writerow([getattr(one, name) for name in COLUMNS])
     return path
+
+
+def _note_other_payers(job: Job) -> None:
+    """Tells the custodian alone which other accounts paid for the very same records: files may be renamed or copied."""
+    others = job.ledger.other_payers(job.run)
+    (job.folder / OTHERS).unlink(missing_ok=True)
+    if others:
+        with _closed(job.folder / OTHERS) as file:
+            file.write(f"The records of run {job.run} were also paid for by account {', '.join(others)}.\n")
+            file.write("What these accounts spent adds up for the persons in them: let one account pay.\n")
+
+
+def _closed(path: Path) -> TextIO:
+    """A new file for the custodian alone."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8")
 
 
 def _compared(made: MadeTables, truth: Mapping[str, ExactCounts]) -> Iterator[Compared]:
@@ -81,6 +98,7 @@ def _compared(made: MadeTables, truth: Mapping[str, ExactCounts]) -> Iterator[Co
 def decide(job: Job, *, by: str, reason: str) -> None:
     """Records the decision; a rejected release is never published, and a new draw is a new charge."""
     job.ledger.review(job.run, by=by, reason=reason)
-    (job.folder / COMPARISON).unlink(missing_ok=True)
+    for left in (COMPARISON, OTHERS):
+        (job.folder / left).unlink(missing_ok=True)
     if reason:
         forget_candidate(job)

@@ -158,6 +158,8 @@ class Run:
     """The commitment to the secret key that decides which rows a cap keeps."""
     dataset: str | None = None
     """The commitment to the fingerprint of its microdata."""
+    places: str | None = None
+    """The commitment to the names of its files; runs of the first format have none."""
     charged: list[Fraction] = field(default_factory=list)
     charges: list[dict[str, Any]] = field(default_factory=list)
     """What is measured, as charged."""

@@ -8,7 +8,7 @@ trace. Each answer is computed from the chain; nothing that could disagree with 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Self
@@ -26,7 +26,7 @@ from flows.ledger.spending import commitment
 from flows.ledger.store import Store, open_store, require_newest
 from mechanisms.charge import Charge
 
-SECRET_BYTES, SALT_BYTES, ID_BYTES = 32, 16, 6
+SECRET_BYTES, SALT_BYTES, ID_BYTES, PLACE_BYTES = 32, 16, 6, 32
 OFFICE_KEY, FINGERPRINT_KEY = "office/key", "fingerprint/key"
 VALID_DAYS, LONGEST_VALID_DAYS = 30, 366
 """How long an approval is good, and how long it can be."""
@@ -147,19 +147,24 @@ class Ledger:
         """The secret key of all fingerprints, for the confidential step alone."""
         return self._secret(FINGERPRINT_KEY)[SALT_BYTES:]
 
-    def identify(self, run: str, fingerprint: bytes) -> None:
-        """Notes which microdata a run is about. The same files under another account are refused."""
-        found, name = self._run(run), f"run/{run}/dataset"
+    def identify(self, run: str, fingerprint: bytes, *, places: Collection[bytes] = ()) -> None:
+        """Notes which microdata a run is about. Files that another account pays for are refused.
+
+        `places` are keyed hashes of the files' names. Names decide, never records: with other records in a file of the
+        same name the answer is the same (law 3). Only for one run are other records refused: it would be a second draw.
+        """
+        found, name, named = self._run(run), f"run/{run}/dataset", f"run/{run}/places"
         kept = self._store.confided(name)
         salt = kept[:SALT_BYTES] if kept is not None else secrets.token_bytes(SALT_BYTES)
         stated = commitment(name, salt, fingerprint)
         if found.dataset == stated:
             return
+        where = b"".join(sorted(places))
         self._enter(
             "identified",
-            {"run": run, "dataset": stated},
-            confided={} if kept is not None else {name: salt + fingerprint},
-            allow=lambda: self._require_one_account(found.asked.account, fingerprint),
+            {"run": run, "dataset": stated, "places": commitment(named, salt, where)},
+            confided={} if kept is not None else {name: salt + fingerprint, named: salt + where},
+            allow=lambda: self._require_one_account(found.asked.account, set(places)),
         )
 
     def is_dataset(self, run: str, fingerprint: bytes) -> bool:
@@ -167,15 +172,24 @@ class Ledger:
         kept = self._store.confided(f"run/{run}/dataset")
         return kept is not None and kept[SALT_BYTES:] == fingerprint
 
-    def _require_one_account(self, account: str, fingerprint: bytes) -> None:
+    def _require_one_account(self, account: str, places: Collection[bytes]) -> None:
         """Refuses files that another account pays for; a reservation that was given back paid for nothing."""
         for run in self._books.runs.values():
-            if run.asked.account == account or run.dataset is None or run.released:
+            if run.asked.account == account or run.places is None or run.released:
                 continue
-            if self._secret(f"run/{run.id}/dataset")[SALT_BYTES:] == fingerprint:
+            kept = self._secret(f"run/{run.id}/places")[SALT_BYTES:]
+            if any(kept[start : start + PLACE_BYTES] in places for start in range(0, len(kept), PLACE_BYTES)):
                 raise Refused(
-                    f"these files were released under account '{run.asked.account}'; let it pay for this release too"
+                    f"files of these names were released under account '{run.asked.account}'; let it pay for this "
+                    "release too. If they hold other records now, give them names of their own"
                 )
+
+    def other_payers(self, run: str) -> list[str]:
+        """The accounts that paid for the very records of a run, for the custodian's eyes alone: records decide it."""
+        mine, account = self._store.confided(f"run/{run}/dataset"), self._run(run).asked.account
+        others = [one for one in self._books.runs.values() if one.asked.account != account and one.charged]
+        same = [one for one in others if mine and self.is_dataset(one.id, mine[SALT_BYTES:])]
+        return sorted({one.asked.account for one in same})
 
     def require_approved_spending(self, run: str) -> None:
         """Raises `Held` until a run may be charged, and says what must be approved. What is paid needs no more."""

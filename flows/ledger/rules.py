@@ -286,7 +286,7 @@ RULES: dict[str, Rule] = {
     "granted": _granted,
     "inspected": _inspected,
     "reserved": reserve,
-    "identified": lambda books, found: identify(_run(books, found), found),
+    "identified": lambda books, found: identify(_run(books, found), found, named=books.format > 1),
     "exact": lambda books, found: declare_exact(_run(books, found), found),
     "charged": _charged,
     "attempted": lambda books, found: attempt(_run(books, found), found),

@@ -111,12 +111,12 @@ def _require_left(books: Books, policy: Policy, price: Fraction, *, held: Fracti
         )
 
 
-def identify(run: Run, found: Found) -> None:
-    """Notes which microdata a run is about, as a commitment."""
-    found.has_only("run", "dataset")
+def identify(run: Run, found: Found, *, named: bool) -> None:
+    """Notes which microdata a run is about, as commitments to their fingerprint and, if `named`, their files' names."""
+    found.has_only("run", "dataset", *(("places",) if named else ()))
     if run.released or run.dataset not in (None, found.text("dataset")):
         raise Refused(f"run {run.id} is {run.state} with other microdata; other microdata are another run")
-    run.dataset = found.text("dataset")
+    run.dataset, run.places = found.text("dataset"), found.text("places") if named else None
 
 
 def declare_exact(run: Run, found: Found) -> None:

@@ -74,6 +74,8 @@ def _secrets(books: Books, store: Store) -> Check:
         stated[f"run/{run.id}/key"] = run.key
         if run.dataset is not None:
             stated[f"run/{run.id}/dataset"] = run.dataset
+        if run.places is not None:
+            stated[f"run/{run.id}/places"] = run.places
     wrong = sorted({OFFICE_KEY, *stated} ^ set(store.confided_names()))
     for name, expected in stated.items():
         kept = store.confided(name) or b""

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import stat
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 from flows.checking import checks_of
 from flows.estimating import estimate
+from flows.job import Job
 from flows.ledger.errors import Held, Refused
 from flows.measuring import measure
 from flows.planning.noise import noise_of
+from flows.preparing import Order, Persons, prepare
 from flows.publishing import publish
 from flows.reissuing import reissue
-from flows.reviewing import COLUMNS, compare, decide
+from flows.reviewing import COLUMNS, OTHERS, compare, decide
 from flows.stored import FILE, StoredError, hash_of
 from flows.terminal import UserError
 from flows.workplace import DATASET
@@ -236,3 +240,42 @@ def _granted(made: Office) -> None:
     for person in ("Ada", "Ben"):
         ledger.approve(held.value.pending.subject, made.keys[person])
     ledger.grant(policy)
+
+
+def second_release(town: Office, name: str, data: dict[str, str]) -> Job:
+    """Another release of the office that is an account of its own, prepared and no further."""
+    spec = town.folder / f"{name}.yaml"
+    spec.write_text(SPEC.replace("name: town", f"name: {name}"))
+    order = Order("", None, town.place.ledger, str(town.folder / "releases"))
+    return Job(town.place, prepare(spec, town.place, order, data=data, persons=Persons("Rita", "Omar")))
+
+
+def test_a_file_is_paid_by_one_account_whatever_its_records_say(town: Office) -> None:
+    town.release()
+    file = Path(town.data["persons"])
+    for turn, records in enumerate((file.read_bytes(), _one_row_less(file))):
+        file.write_bytes(records)
+        job = second_release(town, f"second-{turn}", town.data)
+        with pytest.raises(Refused, match="files of these names were released under account 'town'"):
+            measure(job, tell=tell_nobody)
+        assert job.known.charged == []
+
+
+def test_the_same_records_under_another_name_are_told_to_the_custodian_alone(town: Office) -> None:
+    town.release()
+    copy = town.folder / "copy.parquet"
+    copy.write_bytes(Path(town.data["persons"]).read_bytes())
+    job = second_release(town, "second", {"persons": str(copy)})
+    measure(job, tell=tell_nobody)
+    compare(job, data={"persons": str(copy)}, tell=tell_nobody)
+    note = job.folder / OTHERS
+    assert "also paid for by account town" in note.read_text()
+    assert stat.S_IMODE(note.stat().st_mode) == 0o600
+    decide(job, by="Omar", reason="")
+    assert not note.exists()
+
+
+def _one_row_less(file: Path) -> bytes:
+    table, into = parquet.read_table(file), BytesIO()
+    parquet.write_table(table.slice(1), into)
+    return into.getvalue()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
+from hashlib import sha256
 
 import pytest
 from adbc_driver_postgresql import dbapi
@@ -224,7 +225,9 @@ def test_secrets_are_kept_beside_the_chain_and_never_in_it(url: str) -> None:
     ledger = found(url)
     go(ledger, "r1", asked(1), data=b"fingerprint-of-the-files")
     store, chain = open_store(url), "".join(one.text for one in entries(url))
-    assert store.confided_names() == ["fingerprint/key", "office/key", "run/r1/dataset", "run/r1/key"]
+    assert store.confided_names() == [
+        "fingerprint/key", "office/key", "run/r1/dataset", "run/r1/key", "run/r1/places",
+    ]  # fmt: skip
     for secret in (ledger.row_key("r1"), ledger.fingerprint_key(), b"fingerprint-of-the-files"):
         assert len(secret) >= 24
         assert secret.hex() not in chain
@@ -232,19 +235,46 @@ def test_secrets_are_kept_beside_the_chain_and_never_in_it(url: str) -> None:
     assert holds(ledger.books().office_key, signature, b"manifest")
 
 
-def test_the_same_files_are_paid_by_one_account(url: str) -> None:
+PERSONS, HOMES, OTHERS = (sha256(name).digest() for name in (b"persons.csv", b"homes.csv", b"others.csv"))
+
+
+def test_files_of_one_name_are_paid_by_one_account(url: str) -> None:
     ledger = found(url)
     grant(ledger, replace(POLICY, account="second"))
-    go(ledger, "wrong", asked(1, account="second"), to="identified")
+    for run, account in (("wrong", "second"), ("r1", "census"), ("r2", "second")):
+        ledger.reserve(run, asked(len(run) + ord(run[-1]), account=account), IDENTITY)
+    ledger.identify("wrong", b"microdata", places=[PERSONS])
     ledger.release("wrong")  # chosen by mistake: the files are not bound to it for ever
-    go(ledger, "r1", asked(2), to="charged")
-    go(ledger, "r2", asked(3, account="second"), to="reserved")
+    ledger.identify("r1", b"microdata", places=[PERSONS, HOMES])
     before = head(url)
     with pytest.raises(Refused, match="released under account 'census'"):
-        ledger.identify("r2", b"microdata")
+        ledger.identify("r2", b"microdata", places=[OTHERS, HOMES])
     assert head(url) == before
-    ledger.identify("r2", b"other microdata")
-    ledger.identify("r1", b"microdata")  # as a resumed run does
+    ledger.identify("r2", b"microdata", places=[OTHERS])
+    ledger.identify("r1", b"microdata", places=[OTHERS])  # as a resumed run does, whose files were moved
+    assert failed(url) == {}
+
+
+@pytest.mark.parametrize("records", [b"microdata", b"one record changed"])
+def test_whether_files_are_refused_does_not_depend_on_a_record(file: str, records: bytes) -> None:
+    ledger = found(file)
+    grant(ledger, replace(POLICY, account="second"))
+    go(ledger, "r1", asked(1), to="reserved")
+    go(ledger, "r2", asked(2, account="second"), to="reserved")
+    go(ledger, "r3", asked(3, account="second"), to="reserved")
+    ledger.identify("r1", b"microdata", places=[PERSONS])
+    with pytest.raises(Refused, match="files of these names"):
+        ledger.identify("r2", records, places=[PERSONS])
+    ledger.identify("r3", records, places=[OTHERS])
+
+
+def test_the_custodian_alone_learns_that_two_accounts_paid_for_the_same_records(file: str) -> None:
+    ledger = found(file)
+    grant(ledger, replace(POLICY, account="second"))
+    go(ledger, "r1", asked(1), to="charged")
+    go(ledger, "r2", asked(2, account="second"), to="charged")
+    go(ledger, "r3", asked(3), to="charged", data=b"others")
+    assert [ledger.other_payers(run) for run in ("r1", "r2", "r3")] == [["second"], ["census"], []]
 
 
 def test_a_look_and_an_anchor_are_recorded(url: str) -> None:
