@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from flows.ledger.chain import Entry
-from flows.ledger.errors import LedgerError, NoLedger, Refused
+from flows.ledger.errors import HERE, LedgerError, NoLedger, Refused
 
 LAYOUT = 2
 """The layout of the tables. A migration adds to it and never rewrites an entry: old hashes stay verifiable."""
@@ -83,7 +83,7 @@ def require_newest(store: Store) -> None:
     if layout < LAYOUT:
         raise Refused(
             f"the ledger {store.place} was laid out by an earlier version of Margrave (layout {layout}, now {LAYOUT}). "
-            "It can be read as it is; to write to it, bring it up to date with: margrave ledger migrate"
+            f"It can be read as it is; to write to it, bring it up to date with: margrave ledger migrate{HERE}"
         )
 
 
