@@ -51,7 +51,7 @@ def test_the_fourth_attempt_is_refused_where_the_budget_does_not_pay_for_it_agai
     lose(nursery, inquest, 3)
     refused = nursery.release(office)
     assert refused.code == REFUSED
-    assert "has 3/1000000 left of 1" in refused.said
+    assert " left of 1 for 'once'" in refused.said
     assert "margrave ledger grant" in refused.said
     assert office.only_run().attempts == inquest.draws == 3
     ledger = office.place.open_ledger()
