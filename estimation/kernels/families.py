@@ -81,24 +81,23 @@ class Side(NamedTuple):
 
 
 @compiled
-def _turned(numbers: Floats, span: tuple[int, int], cells: Integers, width: int, rest: float) -> Floats:
-    """Some cells of a span of children as (cell, child), filled up to a width."""
+def _turned(numbers: Floats, children: Integers, cells: Integers, width: int, rest: float) -> Floats:
+    """Some cells of some children as (cell, child), filled up to a width."""
     found = np.full((len(cells), width), rest)
     for k in range(len(cells)):
-        for child in range(span[1] - span[0]):
-            found[k, child] = numbers[span[0] + child, cells[k]]
+        for place in range(len(children)):
+            found[k, place] = numbers[children[place], cells[k]]
     return found
 
 
 @compiled
-def side_by_side(families: Families, parent: int, span: tuple[int, int], cells: Integers) -> Side:
-    """The family of one parent."""
-    children = span[1] - span[0]
-    width = 4 if children <= 4 else (children + 15) // 16 * 16
+def side_by_side(families: Families, parent: int, children: Integers, cells: Integers) -> Side:
+    """The family of one parent: those children and cells that are not zero in any case."""
+    width = 4 if len(children) <= 4 else (len(children) + 7) // 8 * 8
     bounded = len(families.low) > 0
     none = np.zeros((0, width))
     pace = np.zeros(width)
-    pace[:children] = families.ease[span[0] : span[1]]
+    pace[: len(children)] = families.ease[children]
     group_of = families.group_of[cells]
     count, sums = families.groups.shape[1], families.soft.shape[1]
     edges = np.searchsorted(group_of, np.arange(count + 1))
@@ -109,14 +108,14 @@ def side_by_side(families: Families, parent: int, span: tuple[int, int], cells: 
             if families.soft_of[kind, cells[k]] >= 0:
                 soft_of[kind, k] = families.soft_of[kind, cells[k]]
     rows, bounds = _sorted(soft_of, sums)
-    groups = _turned(families.groups, span, np.arange(count), width, 0.0)
-    numbers = _turned(families.targets, span, cells, width, -np.inf)
+    groups = _turned(families.groups, children, np.arange(count), width, 0.0)
+    numbers = _turned(families.targets, children, cells, width, -np.inf)
     if not bounded:
         _clear(numbers, group_of, groups)
     return Side(
         numbers,
-        _turned(families.low, span, cells, width, 0.0) if bounded else none,
-        _turned(families.high, span, cells, width, 0.0) if bounded else none,
+        _turned(families.low, children, cells, width, 0.0) if bounded else none,
+        _turned(families.high, children, cells, width, 0.0) if bounded else none,
         families.cell_ease[cells],
         pace,
         np.ones(width),
@@ -125,8 +124,8 @@ def side_by_side(families: Families, parent: int, span: tuple[int, int], cells: 
         groups,
         families.columns[parent][cells] if len(families.columns) > 0 else np.zeros(0),
         soft_of,
-        _turned(families.soft, span, np.arange(sums), width, 0.0),
-        _turned(families.pull, span, np.arange(sums), width, 0.0),
+        _turned(families.soft, children, np.arange(sums), width, 0.0),
+        _turned(families.pull, children, np.arange(sums), width, 0.0),
         np.zeros((sums, width)),
         rows,
         bounds,

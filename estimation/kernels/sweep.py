@@ -45,40 +45,52 @@ class Sums(NamedTuple):
 
 @compiled
 def settle(families: Families, result: Result, first: int, last: int, tolerance: float, most_sweeps: int) -> None:
-    """Solves the families from `first` to `last` (without)."""
+    """Solves the families from `first` to `last` (without). What is zero in any case is not written."""
     order = np.argsort(families.group_of, kind="mergesort")
+    bounded = len(families.low) > 0
     for parent in range(first, last):
-        cells = order
-        if len(families.columns) > 0 and len(families.low) == 0:  # what is zero in the parent is zero in every child
+        children, cells = _not_empty(families, parent), order
+        if len(families.columns) > 0 and not bounded:  # what is zero in the parent is zero in every child
             cells = order[families.columns[parent][order] != 0]
-        start, end = families.starts[parent] - families.starts[0], families.starts[parent + 1] - families.starts[0]
-        side = side_by_side(families, parent, (start, end), cells)
-        sweeps, off = _one_family(side, families.soft_starts, end - start, tolerance, most_sweeps)
-        result.sweeps[parent], result.off[parent], bounded = sweeps, off, len(families.low) > 0
+        side = side_by_side(families, parent, children, cells)
+        sweeps, off = _one_family(side, families.soft_starts, len(children), tolerance, most_sweeps)
+        result.sweeps[parent], result.off[parent] = sweeps, off
         for k in range(len(cells)):
-            for child in range(end - start):
-                x = side.numbers[k, child]
-                x = min(max(x, side.low[k, child]), side.high[k, child]) if bounded else max(x, 0.0)
-                result.numbers[start + child, cells[k]] = x
+            for place in range(len(children)):
+                x = side.numbers[k, place]
+                x = min(max(x, side.low[k, place]), side.high[k, place]) if bounded else max(x, 0.0)
+                result.numbers[children[place], cells[k]] = x
+
+
+@compiled
+def _not_empty(families: Families, parent: int) -> Integers:
+    """The children of a parent, without those that have nothing to divide."""
+    start, end = families.starts[parent] - families.starts[0], families.starts[parent + 1] - families.starts[0]
+    children = np.arange(start, end)
+    if len(families.low) > 0 or families.groups.shape[1] == 0 or (families.group_of < 0).any():
+        return children
+    for child in range(start, end):
+        if not families.groups[child].any():
+            children[child - start] = -1
+    return children[children >= 0]
 
 
 @compiled
 def _one_family(
     side: Side, soft_starts: Integers, children: int, tolerance: float, most_sweeps: int
 ) -> tuple[int, float]:
-    """Sweeps over one family until every sum is right."""
+    """Sweeps over one family until every sum is right; the first leaves soft sums for the others."""
     size, width = side.numbers.shape
     rows, more = (len(side.soft) + 1, width), (len(side.groups) + 1, width)
     soft = Sums(np.zeros(rows), np.zeros(rows), np.zeros(rows))
     groups = Sums(np.zeros(more), np.zeros(more), np.zeros(more))
-    line, moves = np.zeros((4, max(size, width))), np.zeros(size)
+    line, moves = np.zeros((6, max(size, width) + 3)), np.zeros(size)
     pace, nought = side.pace.reshape((1, width)), np.zeros(size, np.int32)
-    _add_up(side, side.ease, soft.steps, side.soft_of[0], soft, side.soft_of[0])
     coarse, off, sweep, reach = 100 * tolerance, np.inf, 0, 1.0
     while sweep < most_sweeps:
         sweep += 1
         before, off = off, 0.0
-        for kind in range(len(soft_starts) - 1):
+        for kind in range(len(soft_starts) - 1 if sweep > 1 else 0):
             if kind > 0:
                 _add_up(side, side.ease, soft.steps, side.soft_of[kind - 1], soft, side.soft_of[kind])
             span = (soft_starts[kind], soft_starts[kind + 1])
@@ -87,9 +99,9 @@ def _one_family(
         off = max(off, _group_steps(side, groups, children, line, coarse, reach))
         off = max(off, _column_steps(side, groups.steps, moves, children, line, coarse, reach))
         _add_up(side, moves, pace, nought, soft, side.soft_of[0])
-        if off < tolerance:
+        if off < tolerance and (sweep > 1 or len(soft_starts) == 1):
             break
-        reach = FURTHER if off < min(before, coarse) else 1.0
+        reach = FURTHER if off < min(before, 5 * coarse) else 1.0
         if off > 0.99 * before:
             coarse = max(coarse / 2, 10 * tolerance)  # it does not settle by itself: solve each multiplier more closely
     return sweep, off
@@ -248,13 +260,19 @@ def _note(side: Side, line: Floats, cells: Integers, children: tuple[int, int], 
 @compiled
 def _repeated(line: Floats, size: int, wanted: float, give: float, first: float, bounded: bool, coarse: float) -> float:
     """The move of one multiplier of which the first step is large: that step and further ones."""
-    move, last = first, first
+    move, last, filled = first, first, (size + 3) // 4 * 4
+    for i in range(size, filled):
+        line[0, i], line[1, i], line[2, i], line[3, i] = 0.0, 0.0, 0.0, 0.0
     for _ in range(1, STEPS):
-        total, slope = 0.0, 0.0
-        for i in range(size):
+        for i in range(filled):
             x = line[0, i] + line[1, i] * move
-            total += min(max(x, line[2, i]), line[3, i])
-            slope += line[1, i] if line[2, i] < x < line[3, i] else 0.0
+            y = x if x > line[2, i] else line[2, i]
+            line[4, i] = y if y < line[3, i] else line[3, i]
+            line[5, i] = line[1, i] if (line[2, i] < x) & (x < line[3, i]) else 0.0
+        total, slope = 0.0, 0.0
+        for i in range(0, filled, 4):
+            total += (line[4, i] + line[4, i + 1]) + (line[4, i + 2] + line[4, i + 3])
+            slope += (line[5, i] + line[5, i + 1]) + (line[5, i + 2] + line[5, i + 3])
         gap = wanted - total - give * move
         step = gap / (slope + give) if slope + give > 0.0 else _stuck_step(line, size, gap, move)
         if bounded and step * last < 0.0 and abs(step) > abs(last) / 2:
