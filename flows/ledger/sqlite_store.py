@@ -143,6 +143,8 @@ class SqliteStore:
     def _connected(self) -> sqlite3.Connection:
         if not self.exists():
             raise NoLedger(f"there is no ledger at {self.place}; {FOUND_ONE}")
+        if self.path.is_dir():
+            raise NoLedger(f"{self.path} is no ledger but a folder; name the ledger's file in it")
         status = self.path.stat()
         if self._connection is None:
             _require_local(self.path.parent)
@@ -174,11 +176,21 @@ def _layout(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def _layout_in(connection: sqlite3.Connection) -> int:
+    """The layout of a file; that of what is no database at all is less than any."""
+    try:
+        return _layout(connection)
+    except sqlite3.DatabaseError as fault:
+        if fault.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+    return -1
+
+
 def _connect(path: Path, *, is_new: bool = False) -> sqlite3.Connection:
     """A connection to a ledger's file. Another program's file is left as it is."""
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
-        _require_known(path, _layout(connection), is_new=is_new)
+        _require_known(path, _layout_in(connection), is_new=is_new)
         _use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
     except BaseException:
